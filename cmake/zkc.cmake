@@ -1,0 +1,39 @@
+# Compiler settings common to all targets, and the function that declares a layer.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_compile_options(-Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+                    -Wpointer-arith -Wvla -ffp-contract=off)
+add_compile_definitions(_GNU_SOURCE)
+# Assertions stay on in every build type: a broken invariant must not run on.
+string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
+string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_RELWITHDEBINFO "${CMAKE_C_FLAGS_RELWITHDEBINFO}")
+string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_MINSIZEREL "${CMAKE_C_FLAGS_MINSIZEREL}")
+string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
+
+if(ZKC_SANITIZE)
+    add_compile_options(-fsanitize=${ZKC_SANITIZE} -fno-omit-frame-pointer
+                        -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${ZKC_SANITIZE})
+endif()
+
+# zkc_layer(NAME SOURCES file... [DEPS layer...] [LIBS imported...])
+# One folder, one target. Includes are rooted at the repository, so that each arrow between layers
+# shows in the file that draws it. Every layer is remembered in ZKC_LAYERS: the installed library is
+# made of all their objects.
+function(zkc_layer name)
+    cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+    add_library(${name} STATIC ${arg_SOURCES})
+    target_include_directories(${name} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/zkconsumer/include>)
+    target_link_libraries(${name} PUBLIC ${arg_DEPS} ${arg_LIBS})
+    set_property(GLOBAL APPEND PROPERTY ZKC_LAYERS ${name})
+endfunction()

@@ -1,0 +1,6 @@
+#ifndef ZKC_BASE_ARRAY_H
+#define ZKC_BASE_ARRAY_H
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof *(a))
+
+#endif

@@ -1,0 +1,23 @@
+/* Seeded generator (splitmix64): the only source of chance in a core, so that a seed reproduces a
+ * run. Not for secrets. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
+ * generators", 2014. */
+#ifndef ZKC_BASE_RNG_H
+#define ZKC_BASE_RNG_H
+
+#include <stdint.h>
+
+struct rng {
+    uint64_t state;
+};
+
+void rng_init(struct rng *r, uint64_t seed);
+uint64_t rng_next(struct rng *r);
+
+/* Uniform in 0 .. n-1; n > 0. */
+uint64_t rng_below(struct rng *r, uint64_t n);
+
+/* Exponential backoff with full jitter in its upper half: uniform in [d/2, d] with
+ * d = min(base_ms * 2^failures, max_ms). failures counts from 0. */
+int64_t rng_backoff_ms(struct rng *r, unsigned failures, int64_t base_ms, int64_t max_ms);
+
+#endif

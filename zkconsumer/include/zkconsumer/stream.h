@@ -1,0 +1,68 @@
+/* Streams: where an application takes messages.
+ *
+ * A stream is a bounded queue of fetched chunks (queued.max.message.chunks). One thread at a time
+ * takes from a stream, any thread; several streams may be taken from in parallel. Decompression and
+ * iteration happen on the taking thread, and so does the gate: a message of a partition that has
+ * been revoked or lost is never handed out, whatever is queued. */
+#ifndef ZKCONSUMER_STREAM_H
+#define ZKCONSUMER_STREAM_H
+
+#include <stdint.h>
+#include <zkconsumer/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct zkc_stream zkc_stream;
+
+/* A message: views into the fetched buffer, valid until the next call of zkc_stream_next() on the
+ * stream it came from. zkc_message_dup() makes one that lasts. */
+struct zkc_message {
+    const char *topic; /* lent as long as the consumer */
+    int32_t partition;
+    int64_t offset;
+    const void *key; /* NULL: no key, which is not an empty key */
+    size_t key_len;
+    const void *value; /* NULL: null (a tombstone), which is not an empty value */
+    size_t value_len;
+    int64_t high_watermark; /* of the partition, when this chunk was fetched */
+    enum zkc_err err; /* ZKC_OK, or why this is no message but a report about its partition:
+                       * ZKC_ERR_TOO_LARGE, ZKC_ERR_CORRUPT, ZKC_ERR_OFFSET_RANGE; `value` is then a
+                       * text for people. The stream goes on. */
+};
+
+/* Takes the next message, waiting for it up to timeout_ms (0: do not wait; -1: for ever). Taking a
+ * message makes it count as consumed: the next commit covers it (as in Kafka 0.8).
+ *
+ * ZKC_ERR_TIMED_OUT  nothing came; not an end
+ * ZKC_ERR_END        the consumer is closed; for good
+ * ZKC_ERR_REBALANCE  the first rebalance was given up: this stream never got a partition
+ * ZKC_ERR_NOMEM      decompression; the stream goes on with the same message */
+ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_stream_next(zkc_stream *stream, int timeout_ms,
+                                                    struct zkc_message *out);
+
+/* A descriptor that is readable while zkc_stream_next(stream, 0) may have something to return; for
+ * poll, select, epoll or libevent. It belongs to the stream: do not read or close it. -1: no
+ * descriptor to be had. Any thread. */
+ZKC_API int zkc_stream_fd(zkc_stream *stream);
+
+/* Instead of taking: have each message brought, on the loop's thread. At most `batch_max` calls are
+ * made in one turn of the loop (0: 256). The callback may close the consumer. NULL ends it. A
+ * stream with a callback must not be taken from. Loop's thread. */
+typedef void zkc_message_fn(zkc_stream *stream, const struct zkc_message *message, void *user);
+ZKC_API void zkc_stream_set_on_message(zkc_stream *stream, zkc_message_fn *fn, void *user,
+                                       unsigned batch_max);
+
+/* The topic and the number of the stream within it. Any thread. */
+ZKC_API const char *zkc_stream_topic(const zkc_stream *stream);
+ZKC_API int zkc_stream_index(const zkc_stream *stream);
+
+/* A copy that the application owns, also after the consumer is gone. NULL: out of memory. */
+ZKC_API struct zkc_message *zkc_message_dup(const struct zkc_message *message);
+ZKC_API void zkc_message_free(struct zkc_message *dup);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
