@@ -1,0 +1,23 @@
+"""Starting Java programs that are small and start fast."""
+
+_FLAGS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+
+_LOG4J = """log4j.rootLogger=%s, A
+log4j.appender.A=org.apache.log4j.ConsoleAppender
+log4j.appender.A.target=System.err
+log4j.appender.A.layout=org.apache.log4j.PatternLayout
+log4j.appender.A.layout.ConversionPattern=[%%d] %%p %%m (%%c)%%n
+"""
+
+
+def command(classpath, main, *arguments, heap_mb=64, properties=None):
+    """Words of a command line; `properties` become -Dname=value."""
+    system = ["-D%s=%s" % item for item in (properties or {}).items()]
+    return ["java", "-Xmx%dm" % heap_mb, *_FLAGS, *system, "-cp", classpath, main, *arguments]
+
+
+def log4j_file(folder, level="INFO"):
+    """Writes a log4j configuration (standard error) and returns the property that names it."""
+    path = folder / "log4j.properties"
+    path.write_text(_LOG4J % level)
+    return {"log4j.configuration": "file:%s" % path}

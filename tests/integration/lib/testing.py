@@ -1,0 +1,43 @@
+"""How a test file is written.
+
+    from lib.testing import long, timeout
+
+    def test_two_members_share(t):          # t: lib.context.Context, gone with all it started at the end
+        cluster = t.cluster(brokers=2)
+        ...
+        assert owners == expected, owners
+
+    @long                                   # only with scripts/test --long
+    @timeout(600)                           # seconds; else TIMEOUT_S
+    def test_a_day_of_faults(t): ...
+
+Files are tests/integration/*_test.py; each function test_* is a ctest entry of its own,
+integration.<file without _test>.<name without test_>. CMake reads these names from the source
+(run.py --list) without running it: the decorators must be used under their own names, and timeout with
+a number written out. `raise Skip("why")` skips.
+"""
+
+TIMEOUT_S = 240  # a start of Java takes 3 to 5 times as long when both cores are busy
+
+
+class Skip(Exception):
+    """The test cannot run here; the text says why."""
+
+
+def quick(function):
+    """A test of the quick tier: a few seconds, no jars."""
+    function.tier = "quick"
+    return function
+
+
+def long(function):
+    """A test of the long tier."""
+    function.tier = "long"
+    return function
+
+
+def timeout(seconds):
+    def mark(function):
+        function.timeout_s = seconds
+        return function
+    return mark
