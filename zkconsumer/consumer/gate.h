@@ -1,0 +1,118 @@
+/* The gate: what decides, on the taking thread and for each single message, whether it is handed
+ * out.
+ *
+ * One atomic word per claim holds the state and the consumed position (the next offset to hand
+ * out). The taking thread passes with one compare-and-swap (open, p) -> (open, offset + 1); the
+ * loop closes with one fetch-or and gets the position in the same step. So once it is closed
+ * nothing more is handed out, and the position that the loop commits covers exactly what was handed
+ * out.
+ *
+ * A claim is one partition while it is held by one stream. It ends for good: after a revoke, and
+ * also for pause and seek, the loop closes it, drops what is queued of it, and makes a new claim
+ * (for pause, when it resumes) at the position returned or the one sought. Hence whatever was
+ * fetched for the old position cannot be mistaken for the new one.
+ *
+ * In `compat` the loop closes claims where 0.8.2 clears its queues (zookeeper-consumer 3.6): the
+ * message that the application has already been given is its own, the rest of the chunk is not
+ * handed out. */
+#ifndef ZKC_CONSUMER_GATE_H
+#define ZKC_CONSUMER_GATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <zkconsumer/stream.h>
+
+enum gate_state {
+    GATE_OPEN = 0,
+    GATE_REVOKED = 1, /* given back, moved (seek) or paused */
+    GATE_LOST = 2     /* somebody else's, perhaps; wins over revoked */
+};
+
+#define GATE_POSITION_MAX ((INT64_C(1) << 62) - 2)
+
+struct gate {
+    /* Bits 63..62: state, 0 open; 61..0: position + 1, so that -1 (not known yet) is 0. */
+    _Atomic uint64_t word;
+};
+
+enum gate_answer { GATE_PASSED, GATE_BELOW /* already consumed */, GATE_CLOSED };
+
+/* position: -1 (not known yet) .. GATE_POSITION_MAX. */
+void gate_init(struct gate *gate, int64_t position);
+
+/* Asks to hand out the message at `offset` (0 .. GATE_POSITION_MAX - 1). Taking thread. */
+static inline enum gate_answer gate_pass(struct gate *gate, int64_t offset)
+{
+    uint64_t seen = atomic_load_explicit(&gate->word, memory_order_relaxed);
+    uint64_t next = (uint64_t)offset + 2;
+    do {
+        if (seen >> 62)
+            return GATE_CLOSED;
+        if (next <= seen)
+            return GATE_BELOW;
+    } while (!atomic_compare_exchange_weak_explicit(&gate->word, &seen, next, memory_order_acq_rel,
+                                                    memory_order_relaxed));
+    return GATE_PASSED;
+}
+
+static inline bool gate_is_closed(const struct gate *gate)
+{
+    return atomic_load_explicit(&gate->word, memory_order_relaxed) >> 62;
+}
+
+enum gate_state gate_state(const struct gate *gate);
+
+/* The consumed position, -1 while unknown. Any thread. */
+int64_t gate_position(const struct gate *gate);
+
+/* Moves the position of an open gate, up or down, and leaves what is queued in place, as 0.8.2 does
+ * when the broker says that an offset is out of range (6.4). False: closed, nothing done. */
+bool gate_move(struct gate *gate, int64_t position);
+
+/* Moves it up only: false if it is closed or already there or further. */
+bool gate_raise(struct gate *gate, int64_t position);
+
+/* Closes it and returns the final position. Closing again adds to the state and returns the same.
+ */
+int64_t gate_close(struct gate *gate, enum gate_state state);
+
+/* ---- claims ---- */
+
+struct deliveries; /* what was handed out, for the trace; gate.c */
+
+/* Shared by the loop, which made it, and by the chunks of it that wait in the stream. */
+struct claim {
+    struct gate gate;
+    atomic_uint refs;
+    int32_t partition;
+    zkc_stream *stream;            /* lives longer than any claim */
+    struct deliveries *deliveries; /* NULL unless deliveries are traced */
+};
+
+/* A claim with one reference; `is_traced`: record what is handed out. NULL: out of memory. Loop's
+ * thread. */
+struct claim *claim_new(zkc_stream *stream, int32_t partition, int64_t position, bool is_traced);
+struct claim *claim_ref(struct claim *claim);
+void claim_unref(struct claim *claim); /* any thread; NULL is allowed */
+
+/* gate_close() that also waits out a hand-out that is being recorded for the trace: afterwards
+ * claim_collect() gives everything up to the position returned. Loop's thread. */
+int64_t claim_close(struct claim *claim, enum gate_state state);
+
+/* gate_pass(), and records the hand-over if deliveries are traced. Taking thread. */
+enum gate_answer claim_pass(struct claim *claim, int64_t offset);
+
+/* A run of messages handed out, without gaps in their offsets. */
+struct delivered {
+    int64_t first, last;       /* offsets */
+    int64_t first_ns, last_ns; /* CLOCK_MONOTONIC of their hand-over */
+};
+
+/* Calls fn for each run since the last call, in the order of their hand-over; nothing unless the
+ * claim is traced. Returns how many messages went unrecorded because too many runs had come
+ * together. Loop's thread. */
+typedef void claim_delivered_fn(const struct claim *claim, const struct delivered *run, void *user);
+uint64_t claim_collect(struct claim *claim, claim_delivered_fn *fn, void *user);
+
+#endif
