@@ -1,0 +1,131 @@
+/* One ZooKeeper session on a libevent loop: Apache's single-threaded C client, driven so that it
+ * never blocks, finds its way back, and tells the truth about what became of each operation.
+ *
+ *     zk_session_new ── CONNECTED ── SUSPENDED ── CONNECTED ── ... ── zk_session_close ── on_closed
+ *                           │  ▲          │
+ *                           │  └── new ── EXPIRED
+ *                           └── AUTH_FAILED: final, only close is left
+ *
+ * A session object is used and calls back on its loop's thread only. Renewal after expiry happens
+ * on the same object. All callbacks may call any function here; zk_session_free() is refused inside
+ * them, zk_session_close() takes effect after they return.
+ *
+ * The chroot is put before and taken off all paths here, not in the C client: so the nodes of the
+ * chroot itself can be made through the same session (zk_session_ensure_chroot) at the price of one
+ * copy of the path per operation, which the client would make itself. */
+#ifndef ZKC_IO_ZK_SESSION_H
+#define ZKC_IO_ZK_SESSION_H
+
+#include "zkconsumer/core/zk/op.h"
+
+struct event_base;
+struct resolver;
+struct zk_session;
+
+enum zk_session_event_type {
+    /* A server has taken us on: the session goes on, or is new. Operations can be sent. Watches of
+     * the same session stand again, and what was missed meanwhile fires. */
+    ZK_SESSION_EVENT_CONNECTED,
+    /* The link is gone; the session may live on without us. Told before the operations under way
+     * fail. It can come as late as 2/3 of the timeout after the last sign of the server: an owner
+     * that must be sure counts by its own clock. Expiry is only ever told by a server. */
+    ZK_SESSION_EVENT_SUSPENDED,
+    /* A server said that the session is over: its ephemeral nodes and watches are gone. Told after
+     * all operations of that session were answered; a new session is started right after. */
+    ZK_SESSION_EVENT_EXPIRED,
+    /* The server refused the credentials. Final. */
+    ZK_SESSION_EVENT_AUTH_FAILED,
+    /* Nothing answers, told when all servers were tried once, and then every
+     * ZK_SESSION_NOTICE_MS at most while it stays so. Attempts go on without end. */
+    ZK_SESSION_EVENT_UNREACHABLE,
+};
+
+#define ZK_SESSION_NOTICE_MS 10000
+
+struct zk_session_event {
+    enum zk_session_event_type type;
+    int64_t session_id; /* CONNECTED, SUSPENDED, EXPIRED */
+    bool is_new;        /* CONNECTED: not the session of the last CONNECTED */
+    int32_t timeout_ms; /* CONNECTED: as the server granted it; counts, not what was asked for */
+    const char *server; /* CONNECTED: "127.0.0.1:2181"; borrowed */
+    const char *text;   /* UNREACHABLE, AUTH_FAILED: which server, why, what to do; borrowed */
+};
+
+typedef void zk_session_event_fn(const struct zk_session_event *event, void *user);
+
+/* A watch left by an operation has fired. Both are borrowed for the call. */
+typedef void zk_session_watch_fn(const struct zk_watch_event *event, void *user);
+
+/* Syslog levels (3 error, 4 warning, 6 info). Lines of the C client and our own; the client's lines
+ * are led by "zookeeper client: ". Lines of one cause (a place in the client) come at most once a
+ * second, with a count of those held back. Nothing else is ever written anywhere.
+ * The client knows one log level per process: it is set to "info" by the first session. */
+typedef void zk_session_log_fn(int level, const char *text, void *user);
+
+struct zk_session_config {
+    struct event_base *base;    /* outlives the session */
+    struct resolver *resolver;  /* outlives the session; shared */
+    const char *connect;        /* zookeeper.connect, accepted by zk_connect_parse(); copied */
+    int64_t session_timeout_ms; /* to ask for; the server has its own limits. Taken as 1 .. 2^30 */
+    uint64_t seed;              /* of backoff and server order */
+    const char *auth_scheme;    /* "digest"; NULL: none. Copied, like the credentials */
+    struct bytes auth;          /* "user:password" for digest */
+    zk_session_event_fn *on_event;
+    zk_session_watch_fn *on_watch;
+    zk_session_log_fn *on_log; /* NULL: lines are dropped */
+    void *user;                /* for the three */
+};
+
+/* Starts connecting; no callback comes from inside. NULL: out of memory, or `connect` is not valid
+ * (check it with zk_connect_parse() where it is set: that has the text). */
+struct zk_session *zk_session_new(const struct zk_session_config *config);
+
+/* The answer to one operation; see struct zk_result. */
+typedef void zk_result_fn(const struct zk_result *result, void *user);
+
+/* Sends an operation; `op` is copied. fn is called exactly once, never from inside this function:
+ *
+ *   what the server said               results and watch events come in the order in which the
+ *                                      server sent them on the connection
+ *   ZK_CONNECTION_LOSS                 sent, and the connection broke: outcome unknown. Or not
+ * sent, because there was none: nothing is queued across connections, send again after CONNECTED
+ *   ZK_OPERATION_TIMEOUT               the same, after 2/3 of the session timeout in silence
+ *   ZK_RUNTIME_INCONSISTENCY           the same, the server's answers were out of step
+ *   ZK_SESSION_EXPIRED                 under way when a server declared the session over
+ *   ZK_AUTH_FAILED                     after AUTH_FAILED
+ *   ZK_CLOSING                         under way at, or sent after, zk_session_close()
+ *   ZK_BAD_ARGUMENTS                   not sent: path not valid, or larger than
+ * ZK_REQUEST_BYTES_MAX ZK_SYSTEM_ERROR                    not sent: out of memory
+ *
+ * What was not sent is answered in the loop's next turn, after the failures of earlier operations.
+ * zxid of a result is exact where the client lets it be seen, else 0. */
+void zk_session_send(struct zk_session *s, const struct zk_op *op, zk_result_fn *fn, void *user);
+
+/* A server cuts the connection at a larger request (jute.maxbuffer), and again at each retry. */
+#define ZK_REQUEST_BYTES_MAX 1048000
+
+/* Makes the nodes of the chroot that are missing, persistent and without data, open to everybody.
+ * ZK_OK also when all are there, or no chroot is set. fn as with zk_session_send(). For programs
+ * that need the chroot to write; those that only read never call it (their operations say
+ * ZK_NO_NODE). Source: kafka.server.KafkaServer.initZkClient does so. */
+void zk_session_ensure_chroot(struct zk_session *s, zk_result_fn *fn, void *user);
+
+bool zk_session_is_connected(const struct zk_session *s);
+int64_t zk_session_id(const struct zk_session *s); /* of the last CONNECTED; 0: none yet */
+
+/* is_released: no ephemeral node of the session can be left: the server confirmed its end, or there
+ * never was a session. False: they stay until the server's timeout. `s` is no more. */
+typedef void zk_session_closed_fn(bool is_released, void *user);
+
+/* Ends the session: no event, watch or server's answer is delivered any more, every operation under
+ * way gets ZK_CLOSING, and on_closed is the last call. Never blocks; takes at most deadline_ms, and
+ * no time when there is no connection. To be called once. */
+void zk_session_close(struct zk_session *s, int64_t deadline_ms, zk_session_closed_fn *on_closed,
+                      void *user);
+
+/* For a loop that will not turn again: drops the connection here and now and leaves the session to
+ * the server's timeout. Operations under way get ZK_CLOSING from inside this call, and a close
+ * under way its on_closed. Not to be called inside a callback of the session. NULL is allowed. */
+void zk_session_free(struct zk_session *s);
+
+#endif
