@@ -1,0 +1,68 @@
+#include "zkconsumer/cli/report.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum report_level level_now = REPORT_NORMAL;
+
+void report_set_level(enum report_level level)
+{
+    level_now = level;
+}
+enum report_level report_level(void)
+{
+    return level_now;
+}
+
+/* One write() per line, so that lines of several threads and processes do not mix. */
+static void write_line(const char *lead, const char *fmt, va_list args)
+{
+    char line[2048];
+    size_t lead_len = strlen(lead);
+    memcpy(line, lead, lead_len);
+    int n = vsnprintf(line + lead_len, sizeof line - lead_len - 1, fmt, args);
+    size_t len = n < 0 ? lead_len : lead_len + (size_t)n;
+    if (len > sizeof line - 2)
+        len = sizeof line - 2; /* cut: the rest of a very long text adds nothing */
+    line[len++] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, len);
+    (void)written; /* there is nowhere to say that stderr is gone */
+}
+
+void report_status(const char *fmt, ...)
+{
+    if (level_now < REPORT_NORMAL)
+        return;
+    va_list args;
+    va_start(args, fmt);
+    write_line("% ", fmt, args);
+    va_end(args);
+}
+
+void report_warning(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    write_line("% ", fmt, args);
+    va_end(args);
+}
+
+void report_error(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    write_line("% ERROR: ", fmt, args);
+    va_end(args);
+}
+
+enum cli_exit report_exit_of(enum zkc_err err)
+{
+    switch (err) {
+    case ZKC_OK: return CLI_DONE;
+    case ZKC_ERR_UNREACHABLE: return CLI_UNREACHABLE;
+    case ZKC_ERR_TIMED_OUT:
+    case ZKC_ERR_NOT_RELEASED: return CLI_TIMED_OUT;
+    default: return CLI_FAILED;
+    }
+}

@@ -1,0 +1,31 @@
+/* What the program says beside its data: on stderr, a line each. Lines about the state begin with
+ * "% ", as kcat's do. Any thread. */
+#ifndef ZKC_CLI_REPORT_H
+#define ZKC_CLI_REPORT_H
+
+#include "zkconsumer/cli/command.h"
+#include <zkconsumer/error.h>
+
+enum report_level {
+    REPORT_QUIET = -1, /* errors and warnings only */
+    REPORT_NORMAL = 0, /* and what happens: assignments, ends, totals */
+    REPORT_VERBOSE = 1 /* and the library's own log */
+};
+
+/* Once, before any other thread is started. */
+void report_set_level(enum report_level level);
+enum report_level report_level(void);
+
+/* "% text" */
+void report_status(const char *fmt, ...) ZKC_PRINTF(1, 2);
+
+/* "% text", whatever the level. */
+void report_warning(const char *fmt, ...) ZKC_PRINTF(1, 2);
+
+/* "% ERROR: text", whatever the level. */
+void report_error(const char *fmt, ...) ZKC_PRINTF(1, 2);
+
+/* The exit code for an error of the library. */
+enum cli_exit report_exit_of(enum zkc_err err);
+
+#endif

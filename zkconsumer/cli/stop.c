@@ -1,0 +1,40 @@
+#include "zkconsumer/cli/stop.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* A signal handler has no other way to reach its program than through such variables. */
+static volatile sig_atomic_t is_requested;
+static int pipe_fds[2] = {-1, -1};
+
+static void on_signal(int number)
+{
+    if (is_requested)
+        _exit(128 + number);
+    is_requested = 1;
+    ssize_t written = write(pipe_fds[1], "", 1);
+    (void)written; /* the pipe is empty: it has room */
+}
+
+bool stop_init(void)
+{
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0)
+        return false;
+    struct sigaction action = {.sa_handler =
+                                   on_signal}; /* no SA_RESTART: it ends a blocked write */
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    return true;
+}
+
+bool stop_is_requested(void)
+{
+    return is_requested;
+}
+
+int stop_fd(void)
+{
+    return pipe_fds[0];
+}
