@@ -1,0 +1,245 @@
+#include "zkconsumer/core/zk/connect.h"
+#include <stdlib.h>
+
+#define EXPECTED "expected host1:port1,host2:port2/chroot"
+
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static struct bytes trim(struct bytes b)
+{
+    while (b.len && is_blank(b.data[0]))
+        b = bytes_of(b.data + 1, b.len - 1);
+    while (b.len && is_blank(b.data[b.len - 1]))
+        b.len--;
+    return b;
+}
+
+static struct bytes from(struct bytes b, size_t at)
+{
+    return bytes_of(b.data + at, b.len - at);
+}
+
+/* Position of a byte, or b.len. */
+static size_t find(struct bytes b, char c)
+{
+    const uint8_t *at = b.len ? memchr(b.data, c, b.len) : NULL;
+    return at ? (size_t)(at - b.data) : b.len;
+}
+
+static char *copy(struct bytes b)
+{
+    char *text = malloc(b.len + 1);
+    if (text) {
+        memcpy(text, b.data, b.len);
+        text[b.len] = '\0';
+    }
+    return text;
+}
+
+static enum zkc_err parse_port(struct bytes text, struct bytes host, uint16_t *out, struct why *why)
+{
+    uint32_t port = 0;
+    bool good = text.len >= 1 && text.len <= 5;
+    for (size_t i = 0; good && i < text.len; i++) {
+        good = text.data[i] >= '0' && text.data[i] <= '9';
+        port = port * 10 + (text.data[i] - (uint32_t)'0');
+    }
+    if (!good || port < 1 || port > 65535) {
+        why_set(why, "zookeeper.connect: port \"%s\" of \"%s\"; expected a number in 1 .. 65535",
+                why_quote(text).text, why_quote(host).text);
+        return ZKC_ERR_CONFIG;
+    }
+    *out = (uint16_t)port;
+    return ZKC_OK;
+}
+
+/* The end of the host's name in `text`: what follows is nothing, or ':' and the port. An IPv6
+ * address is in brackets, or it could not be told from its port. */
+static enum zkc_err split_host(struct bytes text, struct bytes *name, struct bytes *port,
+                               struct why *why)
+{
+    struct bytes rest;
+    if (text.len && text.data[0] == '[') {
+        size_t end = find(text, ']');
+        if (end == text.len) {
+            why_set(why, "zookeeper.connect: \"%s\" has no closing ']'", why_quote(text).text);
+            return ZKC_ERR_CONFIG;
+        }
+        *name = bytes_of(text.data + 1, end - 1);
+        rest = from(text, end + 1);
+        if (rest.len && rest.data[0] != ':') {
+            why_set(why, "zookeeper.connect: \"%s\": expected ':' and a port after ']'",
+                    why_quote(text).text);
+            return ZKC_ERR_CONFIG;
+        }
+    } else {
+        size_t end = find(text, ':');
+        *name = bytes_of(text.data, end);
+        rest = from(text, end);
+        if (rest.len && find(from(rest, 1), ':') < rest.len - 1) {
+            why_set(why,
+                    "zookeeper.connect: \"%s\" has several ':'; write an IPv6 address in "
+                    "brackets, [::1]:2181, and separate hosts by ','",
+                    why_quote(text).text);
+            return ZKC_ERR_CONFIG;
+        }
+    }
+    *port = rest.len ? from(rest, 1) : BYTES_NULL;
+    return ZKC_OK;
+}
+
+static bool is_host_char(uint8_t c, bool in_brackets)
+{
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '.' ||
+           c == '-' || c == '_' || (in_brackets && (c == ':' || c == '%')) || c >= 0x80;
+}
+
+static enum zkc_err check_host_name(struct bytes name, struct bytes text, struct why *why)
+{
+    bool in_brackets = text.data[0] == '[';
+    if (!name.len || name.len > 255) {
+        why_set(why, "zookeeper.connect: \"%s\": expected a host name of 1 to 255 bytes",
+                why_quote(text).text);
+        return ZKC_ERR_CONFIG;
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        if (is_host_char(name.data[i], in_brackets))
+            continue;
+        why_set(why, "zookeeper.connect: \"%s\" in host \"%s\"; " EXPECTED,
+                why_quote(from(bytes_of(name.data, i + 1), i)).text, why_quote(text).text);
+        return ZKC_ERR_CONFIG;
+    }
+    return ZKC_OK;
+}
+
+static enum zkc_err parse_host(struct bytes text, size_t number, struct zk_host *out,
+                               struct why *why)
+{
+    struct bytes name, port;
+    if (!text.len) {
+        why_set(why, "zookeeper.connect: host %zu is empty; " EXPECTED, number);
+        return ZKC_ERR_CONFIG;
+    }
+    enum zkc_err err = split_host(text, &name, &port, why);
+    if (!err)
+        err = check_host_name(name, text, why);
+    out->port = ZK_CONNECT_PORT_DEFAULT;
+    if (!err && !bytes_is_null(port))
+        err = parse_port(port, text, &out->port, why);
+    if (err)
+        return err;
+    out->name = copy(name);
+    return out->name ? ZKC_OK : ZKC_ERR_NOMEM;
+}
+
+static enum zkc_err parse_hosts(struct bytes text, struct zk_connect *out, struct why *why)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < text.len; i++)
+        count += text.data[i] == ',';
+    if (count > ZK_CONNECT_HOSTS_MAX) {
+        why_set(why, "zookeeper.connect: %zu hosts; expected at most %d", count,
+                ZK_CONNECT_HOSTS_MAX);
+        return ZKC_ERR_CONFIG;
+    }
+    out->hosts = calloc(count, sizeof *out->hosts);
+    if (!out->hosts)
+        return ZKC_ERR_NOMEM;
+    for (size_t i = 0; i < count; i++) {
+        size_t end = find(text, ',');
+        struct bytes host = trim(bytes_of(text.data, end));
+        enum zkc_err err = parse_host(host, i + 1, &out->hosts[i], why);
+        if (err)
+            return err;
+        out->host_count = i + 1;
+        if (i + 1 < count)
+            text = from(text, end + 1);
+    }
+    return ZKC_OK;
+}
+
+/* `text` begins with the chroot's '/'. */
+static enum zkc_err parse_chroot(struct bytes text, struct zk_connect *out, struct why *why)
+{
+    size_t comma = find(text, ',');
+    if (comma < text.len) {
+        why_set(why,
+                "zookeeper.connect: \"%s\" after the chroot \"%s\"; the chroot stands once, after "
+                "the last host, and holds for all: " EXPECTED,
+                why_quote(from(text, comma)).text, why_quote(bytes_of(text.data, comma)).text);
+        return ZKC_ERR_CONFIG;
+    }
+    if (text.data[text.len - 1] == '/')
+        text.len--;
+    for (size_t at = 0; at < text.len;) { /* each element, from its '/' */
+        struct bytes element = from(text, at + 1);
+        element.len = find(element, '/');
+        if (!element.len || bytes_equal_text(element, ".") || bytes_equal_text(element, "..")) {
+            why_set(why,
+                    "zookeeper.connect: chroot \"%s\" has the element \"%s\"; ZooKeeper takes no "
+                    "empty name, \".\" or \"..\"",
+                    why_quote(text).text, why_quote(element).text);
+            return ZKC_ERR_CONFIG;
+        }
+        at += 1 + element.len;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        if (!is_blank(text.data[i]) && text.data[i] >= 0x20 && text.data[i] != 0x7F)
+            continue;
+        why_set(why, "zookeeper.connect: chroot \"%s\" has a blank or control character",
+                why_quote(text).text);
+        return ZKC_ERR_CONFIG;
+    }
+    out->chroot = copy(text);
+    return out->chroot ? ZKC_OK : ZKC_ERR_NOMEM;
+}
+
+enum zkc_err zk_connect_parse(const char *text, struct zk_connect *out, struct why *why)
+{
+    struct bytes all = trim(bytes_of_text(text));
+    why_clear(why);
+    if (!all.len || all.len > ZK_CONNECT_TEXT_MAX) {
+        why_set(why, "zookeeper.connect has %zu bytes; " EXPECTED ", at most %d bytes", all.len,
+                ZK_CONNECT_TEXT_MAX);
+        return ZKC_ERR_CONFIG;
+    }
+    size_t slash = find(all, '/');
+    struct zk_connect parsed = {.hosts = NULL};
+    enum zkc_err err = slash < all.len ? parse_chroot(from(all, slash), &parsed, why)
+                                       : parse_chroot(bytes_of_text("/"), &parsed, why);
+    if (!err)
+        err = parse_hosts(bytes_of(all.data, slash), &parsed, why);
+    if (err)
+        zk_connect_deinit(&parsed);
+    else
+        *out = parsed;
+    return err;
+}
+
+void zk_connect_deinit(struct zk_connect *connect)
+{
+    for (size_t i = 0; i < connect->host_count; i++)
+        free(connect->hosts[i].name);
+    free(connect->hosts);
+    free(connect->chroot);
+    *connect = (struct zk_connect){.hosts = NULL};
+}
+
+void zk_host_format(const struct zk_host *host, struct buf *out)
+{
+    bool is_ipv6 = strchr(host->name, ':') != NULL;
+    buf_appendf(out, is_ipv6 ? "[%s]:%u" : "%s:%u", host->name, (unsigned)host->port);
+}
+
+void zk_connect_format(const struct zk_connect *connect, struct buf *out)
+{
+    for (size_t i = 0; i < connect->host_count; i++) {
+        if (i)
+            buf_append_byte(out, ',');
+        zk_host_format(&connect->hosts[i], out);
+    }
+    buf_append_text(out, connect->chroot);
+}
