@@ -9,6 +9,7 @@
 #define ZKC_IO_RESOLVER_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
