@@ -107,6 +107,12 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_commit_wait(zkc_consumer *consu
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_position(zkc_consumer *consumer, const char *topic,
                                                           int32_t partition, int64_t *out);
 
+/* The end of an owned partition's log as its leader last told (the high watermark): the offset that
+ * the next message written there will get; -1 while it is not known yet. A partition is read to its
+ * end when its position has reached this. ZKC_ERR_NOT_OWNED, ZKC_ERR_CLOSED */
+ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_log_end(zkc_consumer *consumer, const char *topic,
+                                                         int32_t partition, int64_t *out);
+
 /* Moves an owned partition: what is queued of it is dropped, fetching goes on at `offset` (or
  * ZKC_OFFSET_BEGINNING, ZKC_OFFSET_END). ZKC_ERR_NOT_OWNED, ZKC_ERR_INVALID, ZKC_ERR_CLOSED */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_seek(zkc_consumer *consumer, const char *topic,
