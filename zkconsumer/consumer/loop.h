@@ -10,6 +10,7 @@
 #ifndef ZKC_CONSUMER_LOOP_H
 #define ZKC_CONSUMER_LOOP_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <zkconsumer/loop.h>
@@ -21,7 +22,8 @@ typedef void loop_fn(void *arg);
 struct loop_item {
     loop_fn *run;
     void *arg;
-    struct loop_item *next; /* the queue's, as is_posted; under the loop's lock */
+    struct loop_item *next; /* this and the rest: the queue's, under the loop's lock */
+    uint64_t turn;
     bool is_posted;
 };
 
@@ -41,8 +43,7 @@ void loop_cancel(zkc_loop *loop, struct loop_item *item);
 /* Runs fn(arg) on the loop's thread and returns when it has returned; called there, at once. On an
  * application's own base it waits until that is dispatched.
  *
- * ZKC_ERR_WRONG_PROCESS  in a forked child
- * ZKC_ERR_CLOSED         zkc_loop_close() came first; fn has not run and will not */
+ * ZKC_ERR_WRONG_PROCESS  in a forked child; fn has not run */
 ZKC_MUST_CHECK enum zkc_err loop_call(zkc_loop *loop, loop_fn *fn, void *arg);
 
 /* libevent's base. Loop's thread. */
@@ -54,6 +55,11 @@ bool loop_is_foreign(const zkc_loop *loop);
 /* CLOCK_MONOTONIC. Any thread. */
 int64_t loop_now_ns(void);
 int64_t loop_now_ms(void);
+
+/* A condition variable on CLOCK_MONOTONIC, and a wait until deadline_ns on it (-1: for ever).
+ * False: the deadline has passed. */
+void loop_cond_init(pthread_cond_t *cond);
+bool loop_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t deadline_ns);
 
 /* Waiting, off the loop's thread, for an answer that comes later than loop_call() returns:
  *

@@ -65,21 +65,22 @@ struct chunk {
 size_t stream_room(zkc_stream *stream);
 
 /* Appends. True: taken, with one reference of the buffer and one of its own to the claim. False:
- * full (on_room will come), or out of memory for the text of a report; nothing was taken. A chunk
- * whose claim is closed is taken and dropped. */
+ * full, nothing was taken; on_room will come. A chunk whose claim is closed is taken and dropped,
+ * and so is everything after the end. */
 bool stream_push(zkc_stream *stream, const struct chunk *chunk);
 
 /* Drops what is queued of closed claims, releasing the buffers. The chunk that the taking thread is
  * in the middle of is released by its next call. Returns how many chunks went. */
 size_t stream_drop_closed(zkc_stream *stream);
 
-/* The end: drops the queue; takers get ZKC_ERR_END for good, at once those that wait. A taker in
- * the middle of a chunk gets the rest of it first while the claim is open, as in 0.8.2. */
-void stream_end(zkc_stream *stream);
+/* The end of all streams: drops what is queued; takers get ZKC_ERR_END for good, those that wait at
+ * once. A taker in the middle of a chunk gets the rest of it first while its claim is open, as in
+ * 0.8.2. */
+void stream_hub_end(struct stream_hub *hub);
 
-/* What zkc_stream_next() returns while nothing is queued: ZKC_ERR_REBALANCE after the first
- * rebalance was given up; ZKC_OK takes it back. Wakes those who wait. */
-void stream_set_failure(zkc_stream *stream, enum zkc_err err);
+/* What takers get while nothing is queued: ZKC_ERR_REBALANCE after the first rebalance was given
+ * up; ZKC_OK takes it back. Wakes those who wait. */
+void stream_hub_set_failure(struct stream_hub *hub, enum zkc_err err);
 
 struct stream_counts {
     size_t chunks, chunk_bytes; /* queued now */

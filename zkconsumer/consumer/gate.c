@@ -1,0 +1,192 @@
+#include "zkconsumer/consumer/gate.h"
+#include "zkconsumer/consumer/loop.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define STATE_SHIFT   62
+#define POSITION_MASK ((UINT64_C(1) << STATE_SHIFT) - 1)
+
+static int64_t position_of(uint64_t word)
+{
+    return (int64_t)(word & POSITION_MASK) - 1;
+}
+
+void gate_init(struct gate *gate, int64_t position)
+{
+    assert(position >= -1 && position <= GATE_POSITION_MAX);
+    atomic_init(&gate->word, (uint64_t)(position + 1));
+}
+
+enum gate_state gate_state(const struct gate *gate)
+{
+    uint64_t bits = atomic_load_explicit(&gate->word, memory_order_acquire) >> STATE_SHIFT;
+    return bits & GATE_LOST ? GATE_LOST : (enum gate_state)bits;
+}
+
+int64_t gate_position(const struct gate *gate)
+{
+    return position_of(atomic_load_explicit(&gate->word, memory_order_acquire));
+}
+
+bool gate_move(struct gate *gate, int64_t position)
+{
+    assert(position >= -1 && position <= GATE_POSITION_MAX);
+    uint64_t seen = atomic_load_explicit(&gate->word, memory_order_relaxed);
+    do {
+        if (seen >> STATE_SHIFT)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&gate->word, &seen, (uint64_t)(position + 1),
+                                                    memory_order_acq_rel, memory_order_relaxed));
+    return true;
+}
+
+bool gate_raise(struct gate *gate, int64_t position)
+{
+    assert(position >= 0 && position <= GATE_POSITION_MAX);
+    return gate_pass(gate, position - 1) == GATE_PASSED;
+}
+
+int64_t gate_close(struct gate *gate, enum gate_state state)
+{
+    assert(state == GATE_REVOKED || state == GATE_LOST);
+    uint64_t bits = (uint64_t)state << STATE_SHIFT;
+    return position_of(atomic_fetch_or_explicit(&gate->word, bits, memory_order_acq_rel));
+}
+
+/* ---- claims ---- */
+
+/* A pause this long ends a run, so that the times between its first and last message are about
+ * even. */
+#define RUN_PAUSE_NS (INT64_C(100) * 1000 * 1000)
+#define RUNS_MAX     4096
+
+struct runs {
+    struct delivered *list;
+    size_t count, cap;
+};
+
+/* With tracing on, passing the gate and noting it are one step under this lock. */
+struct deliveries {
+    pthread_mutex_t lock;
+    struct runs runs;
+    uint64_t lost;
+    struct runs spare; /* the loop's: what `runs` is exchanged for */
+};
+
+static struct deliveries *deliveries_new(void)
+{
+    struct deliveries *d = calloc(1, sizeof *d);
+    if (d)
+        pthread_mutex_init(&d->lock, NULL);
+    return d;
+}
+
+static void deliveries_free(struct deliveries *d)
+{
+    if (!d)
+        return;
+    free(d->runs.list);
+    free(d->spare.list);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+struct claim *claim_new(zkc_stream *stream, int32_t partition, int64_t position, bool is_traced)
+{
+    struct claim *claim = malloc(sizeof *claim);
+    if (!claim)
+        return NULL;
+    *claim = (struct claim){.partition = partition, .stream = stream};
+    gate_init(&claim->gate, position);
+    atomic_init(&claim->refs, 1);
+    if (is_traced && !(claim->deliveries = deliveries_new())) {
+        free(claim);
+        return NULL;
+    }
+    return claim;
+}
+
+struct claim *claim_ref(struct claim *claim)
+{
+    atomic_fetch_add_explicit(&claim->refs, 1, memory_order_relaxed);
+    return claim;
+}
+
+void claim_unref(struct claim *claim)
+{
+    if (!claim || atomic_fetch_sub_explicit(&claim->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    deliveries_free(claim->deliveries);
+    free(claim);
+}
+
+static bool runs_grow(struct runs *runs)
+{
+    size_t cap = runs->cap ? runs->cap * 2 : 8;
+    struct delivered *list = realloc(runs->list, cap * sizeof *list);
+    if (!list)
+        return false;
+    runs->list = list;
+    runs->cap = cap;
+    return true;
+}
+
+static void note(struct deliveries *d, int64_t offset, int64_t now_ns)
+{
+    struct runs *runs = &d->runs;
+    struct delivered *last = runs->count ? &runs->list[runs->count - 1] : NULL;
+    if (last && offset == last->last + 1 && now_ns - last->last_ns < RUN_PAUSE_NS) {
+        last->last = offset;
+        last->last_ns = now_ns;
+        return;
+    }
+    if (runs->count == RUNS_MAX || (runs->count == runs->cap && !runs_grow(runs))) {
+        d->lost++;
+        return;
+    }
+    runs->list[runs->count++] =
+        (struct delivered){.first = offset, .last = offset, .first_ns = now_ns, .last_ns = now_ns};
+}
+
+enum gate_answer claim_pass(struct claim *claim, int64_t offset)
+{
+    struct deliveries *d = claim->deliveries;
+    if (!d)
+        return gate_pass(&claim->gate, offset);
+    pthread_mutex_lock(&d->lock);
+    enum gate_answer answer = gate_pass(&claim->gate, offset);
+    if (answer == GATE_PASSED)
+        note(d, offset, loop_now_ns());
+    pthread_mutex_unlock(&d->lock);
+    return answer;
+}
+
+int64_t claim_close(struct claim *claim, enum gate_state state)
+{
+    struct deliveries *d = claim->deliveries;
+    if (!d)
+        return gate_close(&claim->gate, state);
+    pthread_mutex_lock(&d->lock);
+    int64_t position = gate_close(&claim->gate, state);
+    pthread_mutex_unlock(&d->lock);
+    return position;
+}
+
+uint64_t claim_collect(struct claim *claim, claim_delivered_fn *fn, void *user)
+{
+    struct deliveries *d = claim->deliveries;
+    if (!d)
+        return 0;
+    pthread_mutex_lock(&d->lock);
+    struct runs taken = d->runs;
+    d->runs = d->spare;
+    uint64_t lost = d->lost;
+    d->lost = 0;
+    pthread_mutex_unlock(&d->lock);
+    for (size_t i = 0; i < taken.count; i++)
+        fn(claim, &taken.list[i], user);
+    taken.count = 0;
+    d->spare = taken;
+    return lost;
+}
