@@ -1,0 +1,307 @@
+/* Happy path: every partition of a subscribed topic has an owner node; its thread id belongs to a
+ * registered member; the session that holds it is the one that holds the member's id node; and the
+ * assignment rule, computed from the registrations, names the same thread.
+ *
+ * A registration that cannot be read takes no part in the assignment, as our own members treat it.
+ * Filters are not expanded here: with one in the group, shares are not compared. */
+#include "zkconsumer/cli/group_check.h"
+#include "zkconsumer/core/zk/consumer_id.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct check {
+    const struct group_view *view;
+    enum assign_strategy strategy;
+    struct arena *arena;
+    struct group_problems *out;
+    size_t problems_max;
+    const struct group_member **by_index; /* members that take part, as given to the rule */
+    size_t part_count;
+    struct assignment assignment;
+    bool is_assigned; /* assignment is there */
+};
+
+const char *group_problem_name(enum group_problem_kind kind)
+{
+    switch (kind) {
+    case GROUP_PROBLEM_NO_GROUP: return "no_group";
+    case GROUP_PROBLEM_NO_MEMBERS: return "no_members";
+    case GROUP_PROBLEM_MEMBER: return "member";
+    case GROUP_PROBLEM_RULE: return "rule";
+    case GROUP_PROBLEM_UNOWNED: return "unowned";
+    case GROUP_PROBLEM_UNREGISTERED: return "unregistered";
+    case GROUP_PROBLEM_SESSION: return "session";
+    case GROUP_PROBLEM_WRONG_OWNER: return "wrong_owner";
+    case GROUP_PROBLEM_OFFSET: return "offset";
+    }
+    return "unknown";
+}
+
+static const char *arena_text(struct arena *arena, const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    char *text = len < 0 ? NULL : arena_alloc(arena, (size_t)len + 1);
+    if (text)
+        vsnprintf(text, (size_t)len + 1, fmt, args);
+    return text;
+}
+
+/* A failed allocation is the arena's and looked at once, at the end. */
+static void add(struct check *c, struct group_problem problem, const char *fmt, ...)
+    ZKC_PRINTF(3, 4);
+static void add(struct check *c, struct group_problem problem, const char *fmt, ...)
+{
+    assert(c->out->count < c->problems_max);
+    va_list args;
+    va_start(args, fmt);
+    problem.text = arena_text(c->arena, fmt, args);
+    va_end(args);
+    if (problem.text)
+        c->out->list[c->out->count++] = problem;
+}
+
+static void check_members(struct check *c)
+{
+    for (size_t i = 0; i < c->view->member_count; i++) {
+        const struct group_member *m = &c->view->members[i];
+        struct group_problem problem = {GROUP_PROBLEM_MEMBER, .member = m->consumer_id};
+        if (m->odd)
+            add(c, problem, "member %s cannot be read: %s", m->consumer_id, m->odd);
+        else if (m->breaks)
+            add(c, problem, "member %s makes Java members fail: %s", m->consumer_id, m->breaks);
+        else if (m->session == 0)
+            add(c, problem,
+                "member %s is a persistent node: no session holds it, and it will not go by itself",
+                m->consumer_id);
+    }
+}
+
+static const struct group_member *find_member(const struct group_view *view, struct bytes id)
+{
+    size_t low = 0, high = view->member_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = bytes_compare(bytes_of_text(view->members[middle].consumer_id), id);
+        if (order == 0)
+            return &view->members[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* ---- who should own what ---- */
+
+static bool takes_part(const struct group_member *m)
+{
+    return !m->odd && m->pattern == ZK_PATTERN_STATIC;
+}
+
+static bool has_filters(const struct group_view *view)
+{
+    for (size_t i = 0; i < view->member_count; i++)
+        if (!view->members[i].odd && view->members[i].pattern != ZK_PATTERN_STATIC)
+            return true;
+    return false;
+}
+
+static struct assign_member *members_for_rule(struct check *c)
+{
+    size_t count = c->view->member_count;
+    struct assign_member *list = arena_alloc_array(c->arena, count, sizeof *list);
+    c->by_index = arena_alloc_array(c->arena, count, sizeof *c->by_index);
+    if (!list || !c->by_index)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct group_member *m = &c->view->members[i];
+        if (!takes_part(m))
+            continue;
+        list[c->part_count] =
+            (struct assign_member){m->consumer_id, m->subscriptions, m->subscription_count};
+        c->by_index[c->part_count++] = m;
+    }
+    return list;
+}
+
+static struct assign_topic *topics_for_rule(struct check *c)
+{
+    struct assign_topic *list = arena_alloc_array(c->arena, c->view->topic_count, sizeof *list);
+    for (size_t i = 0; list && i < c->view->topic_count; i++) {
+        const struct group_topic *t = &c->view->topics[i];
+        int32_t *partitions = arena_alloc_array(c->arena, t->partition_count, sizeof *partitions);
+        if (!partitions)
+            return NULL;
+        size_t count = 0;
+        for (size_t p = 0; p < t->partition_count; p++)
+            if (t->partitions[p].exists)
+                partitions[count++] = t->partitions[p].partition;
+        list[i] = (struct assign_topic){t->name, partitions, count};
+    }
+    return list;
+}
+
+static enum zkc_err apply_rule(struct check *c)
+{
+    struct assign_group group = {
+        .members = members_for_rule(c),
+        .topics = topics_for_rule(c),
+        .topic_count = c->view->topic_count,
+    };
+    group.member_count = c->part_count;
+    if (c->arena->failed)
+        return c->arena->failed;
+    struct why why;
+    enum zkc_err err = assign_group(c->strategy, &group, &c->assignment, &why);
+    if (err == ZKC_ERR_INVALID || err == ZKC_ERR_TOO_LARGE) {
+        add(c, (struct group_problem){.kind = GROUP_PROBLEM_RULE}, "%s cannot be applied: %s",
+            assign_strategy_name(c->strategy), why.text);
+        c->out->unchecked = "the rule cannot be applied";
+        return ZKC_OK;
+    }
+    c->is_assigned = err == ZKC_OK;
+    return err;
+}
+
+/* NULL: the rule gives the partition to nobody. */
+static const struct assign_entry *find_entry(const struct check *c, size_t topic, int32_t partition)
+{
+    if (!c->is_assigned)
+        return NULL;
+    size_t low = 0, high = c->assignment.count; /* entries go by name, as view->topics do */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct assign_entry *e = &c->assignment.entries[middle];
+        if (e->topic == topic && e->partition == partition)
+            return e;
+        if (e->topic < topic || (e->topic == topic && e->partition < partition))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+static bool is_subscribed(const struct group_view *view, const char *topic)
+{
+    for (const struct group_member *m = view->members; m < view->members + view->member_count; m++)
+        for (size_t s = 0; takes_part(m) && s < m->subscription_count; s++)
+            if (strcmp(m->subscriptions[s].topic, topic) == 0)
+                return true;
+    return false;
+}
+
+/* ---- partitions ---- */
+
+static void check_share(struct check *c, struct group_problem problem, const char *owner,
+                        const struct assign_entry *entry)
+{
+    if (!c->is_assigned)
+        return;
+    problem.kind = GROUP_PROBLEM_WRONG_OWNER;
+    if (!entry) {
+        add(c, problem, "[%s,%" PRId32 "] is owned by %s, but nobody that subscribes to it should",
+            problem.topic, problem.partition, owner);
+        return;
+    }
+    const char *member = c->by_index[entry->member]->consumer_id;
+    char *want = zk_thread_id(member, entry->thread);
+    if (!want)
+        c->arena->failed = ZKC_ERR_NOMEM;
+    else if (strcmp(want, owner) != 0)
+        add(c, problem, "[%s,%" PRId32 "] is owned by %s, but %s gives it to %s", problem.topic,
+            problem.partition, owner, assign_strategy_name(c->strategy), want);
+    free(want);
+}
+
+static void check_owner(struct check *c, const struct group_topic *t,
+                        const struct group_partition *p, const struct assign_entry *entry,
+                        bool wants_owner)
+{
+    struct group_problem problem = {.topic = t->name, .partition = p->partition};
+    if (!p->owner) {
+        problem.kind = GROUP_PROBLEM_UNOWNED;
+        if (wants_owner)
+            add(c, problem, "[%s,%" PRId32 "] has no owner", t->name, p->partition);
+        return;
+    }
+    const struct group_member *m =
+        find_member(c->view, zk_thread_id_consumer(bytes_of_text(p->owner)));
+    if (!m) {
+        problem.kind = GROUP_PROBLEM_UNREGISTERED;
+        add(c, problem, "[%s,%" PRId32 "] is owned by %s, which is not registered", t->name,
+            p->partition, p->owner);
+        return;
+    }
+    problem.member = m->consumer_id;
+    if (p->owner_session != m->session) {
+        problem.kind = GROUP_PROBLEM_SESSION;
+        add(c, problem,
+            "[%s,%" PRId32 "] names %s, but session 0x%" PRIx64 " holds it and 0x%" PRIx64
+            " holds the member",
+            t->name, p->partition, p->owner, (uint64_t)p->owner_session, (uint64_t)m->session);
+        return;
+    }
+    check_share(c, problem, p->owner, entry);
+}
+
+static void check_partitions(struct check *c)
+{
+    for (size_t i = 0; i < c->view->topic_count; i++) {
+        const struct group_topic *t = &c->view->topics[i];
+        bool subscribed = is_subscribed(c->view, t->name);
+        for (size_t n = 0; n < t->partition_count; n++) {
+            const struct group_partition *p = &t->partitions[n];
+            check_owner(c, t, p, find_entry(c, i, p->partition), subscribed && p->exists);
+            if (p->offset_odd)
+                add(c,
+                    (struct group_problem){
+                        .kind = GROUP_PROBLEM_OFFSET, .topic = t->name, .partition = p->partition},
+                    "[%s,%" PRId32 "] has a committed offset that is none: %s", t->name,
+                    p->partition, p->offset_odd);
+        }
+    }
+}
+
+static size_t problems_max(const struct group_view *view)
+{
+    size_t max = 2 + view->member_count; /* no group, no members or rule */
+    for (size_t i = 0; i < view->topic_count; i++)
+        max += 2 * view->topics[i].partition_count;
+    return max;
+}
+
+enum zkc_err group_check(const struct group_view *view, enum assign_strategy strategy,
+                         struct arena *arena, struct group_problems *out)
+{
+    struct check c = {.view = view, .strategy = strategy, .arena = arena, .out = out};
+    c.problems_max = problems_max(view);
+    *out = (struct group_problems){
+        .list = arena_alloc_array(arena, c.problems_max, sizeof *out->list),
+    };
+    if (!out->list)
+        return arena->failed;
+    enum zkc_err err = ZKC_OK;
+    if (!view->exists)
+        add(&c, (struct group_problem){.kind = GROUP_PROBLEM_NO_GROUP}, "there is no group %s",
+            view->group);
+    else if (view->member_count == 0)
+        add(&c, (struct group_problem){.kind = GROUP_PROBLEM_NO_MEMBERS},
+            "nobody is registered in group %s", view->group);
+    if (has_filters(view))
+        out->unchecked = "a member subscribes by a filter";
+    else
+        err = apply_rule(&c);
+    check_members(&c);
+    check_partitions(&c);
+    if (c.is_assigned)
+        assignment_deinit(&c.assignment);
+    return err ? err : arena->failed;
+}
