@@ -1,6 +1,8 @@
 /* The codecs of message sets, in the framings that Kafka's world writes. Decompression never trusts
  * an announced length: output is bounded by the maximum of the buffer it goes to, and memory grows
- * with what really comes out.
+ * with what goes in (at most 22-fold at once) and what really comes out. Beside that a call needs
+ * some 50 KB for a short time, for lz4 up to twice the frame's block size (64 KB from Java; at most
+ * 4 MB).
  *
  * gzip    RFC 1952; members that follow each other are one stream.
  * snappy  snappy-java's block framing ("xerial": a header of 16 bytes, then blocks with an int32
@@ -32,7 +34,8 @@ const char *compression_codec_name(int codec);
  * before, and is not itself failed; *reason, a static text for people, is set.
  *
  * ZKC_ERR_CORRUPT    not what the codec writes (decompression only), or an unknown codec
- * ZKC_ERR_TOO_LARGE  over the maximum of `out`
+ * ZKC_ERR_TOO_LARGE  over the maximum of `out`; compression needs room for its worst case, a little
+ *                    more than `in`
  * ZKC_ERR_NOMEM */
 ZKC_MUST_CHECK enum zkc_err compression_decode(int codec, struct bytes in, struct buf *out,
                                                const char **reason);

@@ -74,9 +74,11 @@ enum message_iter_result {
 };
 
 struct message_fault {
-    int64_t offset;     /* that the broken entry claims; of the wrapper's last message, if one */
-    size_t position;    /* of the outer entry in the set, in bytes */
-    size_t size_needed; /* TOO_LARGE: see above */
+    enum zkc_err err; /* ZKC_ERR_CORRUPT; ZKC_ERR_TOO_LARGE: over the fetch size, or over
+                       * decompressed_bytes_max */
+    int64_t offset;   /* that the entry claims; a wrapper's is that of its last message; -1: none */
+    size_t position;  /* of the outer entry in the set, in bytes */
+    size_t size_needed; /* MESSAGE_ITER_TOO_LARGE: see message_set_extent */
     char reason[160];   /* for people */
 };
 
@@ -91,6 +93,7 @@ struct message_iter {
     struct message_level levels[MESSAGE_DEPTH_MAX + 1]; /* 0: the set itself */
     size_t depth;                                       /* level being read */
     const uint8_t *begin;                               /* of the set */
+    const uint8_t *wrapper;                             /* depth > 0: the outer entry being read */
     struct message_iter_limits limits;
     enum message_iter_result end; /* how it ended; MESSAGE_ITER_MESSAGE: it has not */
     struct message_fault fault;   /* valid after CORRUPT and TOO_LARGE */

@@ -1,0 +1,24 @@
+/* The requests of Kafka's protocol that are spoken here, and in which versions. */
+#ifndef ZKC_WIRE_API_H
+#define ZKC_WIRE_API_H
+
+#include <stdint.h>
+
+/* Kafka's api keys (org.apache.kafka.common.protocol.ApiKeys). */
+enum api_key {
+    API_FETCH = 1,
+    API_LIST_OFFSETS = 2,
+    API_METADATA = 3,
+};
+
+struct api {
+    int16_t key; /* enum api_key */
+    int16_t version_min; /* both inclusive; between them every version can be read and written */
+    int16_t version_max;
+    const char *name; /* as Kafka spells it */
+};
+
+/* NULL: not spoken here. Static. */
+const struct api *api_find(int16_t key);
+
+#endif
