@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""Runs one integration test, or lists them all.
+
+    run.py FILE::NAME      e.g. run.py harness_test.py::test_one
+    run.py --list          one line each: file name tier timeout
+
+Exit codes: 0 passed, 1 failed, 77 skipped, 2 usage. A failed test's folder, with all logs, is kept
+(below $ZKC_BUILD_DIR/integration); the ends of its logs are printed.
+"""
+import ast
+import importlib
+import os
+import pathlib
+import signal
+import sys
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
+
+from lib import testing  # noqa: E402  (needs nothing but Python)
+
+TAIL_LINES = 40
+
+
+def find_tests():
+    """Yields (file, name, tier, timeout) from the sources, without running them."""
+    for path in sorted(HERE.glob("*_test.py")):
+        for node in ast.parse(path.read_text(), str(path)).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                tier, timeout_s = "default", testing.TIMEOUT_S
+                for mark in node.decorator_list:
+                    if isinstance(mark, ast.Name) and mark.id in ("quick", "long"):
+                        tier = mark.id
+                    elif isinstance(mark, ast.Call) and mark.func.id == "timeout":
+                        timeout_s = mark.args[0].value
+                yield path.name, node.name, tier, timeout_s
+
+
+def too_slow(_signal, _frame):
+    raise TimeoutError("the test took too long")
+
+
+def print_logs(folder):
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".log", ".err", ".out") and path.stat().st_size:
+            lines = path.read_text(errors="replace").splitlines()
+            print("---- %s, the last %d of %d lines" % (path, min(TAIL_LINES, len(lines)), len(lines)))
+            print("\n".join(line[:300] for line in lines[-TAIL_LINES:]))
+    print("---- everything is kept in %s" % folder)
+
+
+def run(file, name):
+    from lib import processes
+    from lib.context import Context
+
+    module = importlib.import_module(pathlib.Path(file).stem)
+    test = getattr(module, name)
+    build = pathlib.Path(os.environ.get("ZKC_BUILD_DIR", HERE.parent.parent / "build" / "dev"))
+    folder = build.resolve() / "integration" / ("%s.%s" % (pathlib.Path(file).stem, name))
+    processes.exit_on_signals()
+    signal.signal(signal.SIGALRM, too_slow)
+    # a little before ctest kills us, so that there is time to say where it stood
+    signal.alarm(getattr(test, "timeout_s", testing.TIMEOUT_S) - 10)
+    context = Context(folder)
+    try:
+        try:
+            test(context)
+        finally:
+            signal.alarm(60)
+            context.close()
+    except testing.Skip as reason:
+        print("skipped: %s" % reason)
+        context.remove_folder()
+        return 77
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        print_logs(folder)
+        return 1
+    context.remove_folder()
+    return 0
+
+
+def main(words):
+    if words == ["--list"]:
+        for line in find_tests():
+            print(*line)
+        return 0
+    if len(words) != 1 or "::" not in words[0]:
+        print(__doc__, file=sys.stderr)
+        return 2
+    file, name = words[0].split("::")
+    return run(file, name)
+
+
+if __name__ == "__main__":
+    status = main(sys.argv[1:])
+    sys.stdout.flush()
+    sys.exit(status)
