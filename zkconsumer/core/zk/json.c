@@ -1,6 +1,6 @@
 /* jansson refuses what Scala's parser takes, so the text is first made strict JSON: one pass over
  * the bytes that knows strings from what stands between them. What the pass does not understand it
- * leaves alone, and jansson refuses it. */
+ * leaves alone, and jansson refuses it. Compared with the real parser: tests/vectors/zk. */
 #include "zkconsumer/core/zk/json.h"
 #include "zkconsumer/core/base/utf8.h"
 #include "zkconsumer/core/zk/path.h"
@@ -128,7 +128,7 @@ static void strict_escape(struct strict *s)
         bool pair = low >= 0xDC00 && low <= 0xDFFF;
         buf_append(&s->out, pair ? (const char *)at : "\\ufffd", pair ? 12 : 6);
         s->at += pair ? 12 : 6;
-    } else if (unit >= 0xDC00 && unit <= 0xDFFF) {
+    } else if (unit == 0 || (unit >= 0xDC00 && unit <= 0xDFFF)) {
         buf_append_text(&s->out, "\\ufffd");
         s->at += 6;
     } else if (unit >= 0) {
@@ -153,15 +153,15 @@ static void strict_string(struct strict *s)
             continue;
         }
         struct utf8_char u = utf8_decode(s->in.data + s->at, s->in.len - s->at);
-        if (c < 0x20) {
+        if (c == 0 || !u.valid) {
+            buf_append_text(&s->out, "\xEF\xBF\xBD");
+        } else if (c < 0x20) {
             if (c == '\n' || c == 0x1A)
                 TELL_JAVA(s,
                           "control character 0x%02x in a string, which ends the text for Java "
                           "members",
                           c);
             buf_appendf(&s->out, "\\u%04x", c);
-        } else if (!u.valid) {
-            buf_append_text(&s->out, "\xEF\xBF\xBD");
         } else {
             buf_append(&s->out, s->in.data + s->at, u.len);
         }

@@ -15,13 +15,15 @@ void zk_json_append_string(struct buf *out, const char *text);
 
 /* Reads one JSON document that must be an object. Beyond JSON it takes what Scala's lexer takes:
  * unknown escapes in strings stay two characters (\w), raw control characters in strings are kept,
- * control characters between tokens are blanks, invalid UTF-8 becomes U+FFFD. The caller owns *out
- * (json_decref).
+ * control characters between tokens are blanks, "- 1" is a number. What C strings or UTF-8 cannot
+ * hold becomes U+FFFD: invalid bytes (as in Java), the character 0, half of a surrogate pair; no
+ * znode's name has any of them.
+ * The caller owns *out (json_decref).
  *
- * `java` (may be NULL) is told of the first number that Java members cannot read: they parse every
- * number as a 32-bit int and fail otherwise.
+ * `java` (may be NULL) is told the first thing that only we can read: a number that is no 32-bit
+ * integer (Java members parse every number as one and fail otherwise), a line feed in a string.
  *
- * ZKC_ERR_CORRUPT    no data, or no such document; a zero character in a string also is refused
+ * ZKC_ERR_CORRUPT    no data, or no such document
  * ZKC_ERR_TOO_LARGE  more than ZK_DATA_BYTES_MAX
  * ZKC_ERR_NOMEM */
 ZKC_MUST_CHECK enum zkc_err zk_json_read_object(struct bytes data, json_t **out, struct why *java,
