@@ -38,7 +38,7 @@ struct log_options {
 
 /* NULL: out of memory. */
 struct log *log_new(const struct log_options *options);
-/* Says what is still held back, then frees. NULL is allowed. */
+/* Says what is still held back (that calls fn), then frees. NULL is allowed. */
 void log_free(struct log *log);
 
 /* For skipping work whose only purpose is a line. */

@@ -3,7 +3,7 @@
  * it.
  *
  * Lines are gathered in a buffer of bounded size and written when it holds 64 KiB, on trace_flush()
- * and at the end. What cannot be written (full disk, a pipe that nobody empties) is dropped,
+ * and at the end. What cannot be written (full disk) is dropped,
  * counted in `drops` of the `end` event, and reported once. One consumer writes one file. Loop's
  * thread. */
 #ifndef ZKC_CONSUMER_TRACE_H
@@ -31,13 +31,14 @@ struct trace_options {
 
 /* Opens the file, for this trace alone; the caller writes the header next.
  *
- * ZKC_ERR_SYSTEM  cannot be opened, or another trace of this or another process is writing it
+ * ZKC_ERR_SYSTEM  cannot be opened; is a pipe, on which writing could wait; or another consumer, of
+ *                 this process or another, is writing it
  * ZKC_ERR_NOMEM */
 ZKC_MUST_CHECK enum zkc_err trace_open(const struct trace_options *options, struct trace **out,
                                        char *why, size_t why_size);
 
 /* Begins the header, `run`, with the common keys and those that are the trace's own: schema, clock,
- * wall0 (RFC 3339 time of the origin), level. As trace_begin() otherwise. */
+ * wall0 (nanoseconds since 1970 at the origin), level. As trace_begin() otherwise. */
 struct json *trace_begin_header(struct trace *trace);
 
 /* Begins an event with its common keys (ev, t, src, seq). The caller adds the others by json_int()

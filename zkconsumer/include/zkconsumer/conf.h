@@ -20,7 +20,8 @@ ZKC_API zkc_conf *zkc_conf_new(void);
 ZKC_API zkc_conf *zkc_conf_dup(const zkc_conf *conf);
 ZKC_API void zkc_conf_free(zkc_conf *conf);
 
-/* Sets one key. On an error nothing changes and `why` (may be NULL) says what was wrong, what is
+/* Sets one key, by its name or one of its aliases; blanks around the value do not count. An empty
+ * value takes a text back to its default. On an error nothing changes and `why` (may be NULL) says what was wrong, what is
  * expected and what to do.
  *
  * ZKC_ERR_CONFIG   unknown key (with the nearest known one), value not of the key's type or range,
@@ -34,8 +35,8 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_conf_set(zkc_conf *conf, const char *key
 ZKC_API const char *zkc_conf_get(const zkc_conf *conf, const char *key);
 
 /* Reads a Java properties file (docs/configuration.md). Unknown keys are reported through on_log as
- * warnings and skipped, as Kafka does; with strict.config=true they are errors. `why` names file
- * and line.
+ * warnings (with a NULL consumer) and skipped, as Kafka does; with strict.config=true, in the file or
+ * before, they are errors. On an error nothing changes; `why` names file and line.
  *
  * ZKC_ERR_CONFIG, ZKC_ERR_SYSTEM (cannot be read), ZKC_ERR_NOMEM */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_conf_load(zkc_conf *conf, const char *path, char *why,
@@ -45,10 +46,18 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_conf_load(zkc_conf *conf, const char *pa
 typedef void zkc_conf_dump_fn(const char *key, const char *value, bool is_default, void *user);
 ZKC_API void zkc_conf_dump(const zkc_conf *conf, zkc_conf_dump_fn *fn, void *user);
 
-/* What a key means, for manuals: calls fn for every key, sorted. `range` is text such as
- * "0 .. 2147483647" or "smallest, largest, error"; `text` a sentence or two. All static. */
-typedef void zkc_conf_describe_fn(const char *key, const char *type, const char *default_value,
-                                  const char *range, const char *text, void *user);
+/* What a key means, for manuals. All static. */
+struct zkc_conf_key {
+    const char *name;
+    const char *type;          /* "integer", "boolean", "word", "text" */
+    const char *default_value; /* "" none; "= other.key": that key's value */
+    const char *range;         /* such as "0 .. 2147483647" or "smallest, largest, error" */
+    const char *aliases;       /* other names it is known by, "a, b"; "" none */
+    const char *text;          /* a sentence or two */
+};
+
+/* Calls fn for every key, sorted by name. */
+typedef void zkc_conf_describe_fn(const struct zkc_conf_key *key, void *user);
 ZKC_API void zkc_conf_describe(zkc_conf_describe_fn *fn, void *user);
 
 /* ---- callbacks: all on the loop's thread, all with the pointer of zkc_conf_set_user ---- */
@@ -57,7 +66,7 @@ ZKC_API void zkc_conf_set_user(zkc_conf *conf, void *user);
 
 /* Syslog levels: 3 error, 4 warning, 6 info, 7 debug. `facility` is a short word: zk, member, claim,
  * fetch, offset, conf. Without a log callback warnings and errors go to stderr. Repeated lines are
- * held back to one a second for each cause, with a count. */
+ * held back to one a second for each cause, with a count; those of level 7 are not. */
 typedef void zkc_log_fn(zkc_consumer *consumer, int level, const char *facility, const char *text,
                         void *user);
 ZKC_API void zkc_conf_set_on_log(zkc_conf *conf, zkc_log_fn *fn);
