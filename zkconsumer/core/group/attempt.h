@@ -1,0 +1,112 @@
+/* One attempt of a rebalance by the old rules: read, stop, commit, release, read again, read
+ * offsets, claim. What is done in which order is the variant's (ORDERS in attempt.c):
+ *
+ *   0.8         ZookeeperConsumerConnector.ZKRebalancerListener.rebalance of Kafka 0.8.2
+ *   0.7         the same of Kafka 0.7.2, on 0.8's znodes: members are read before the release
+ *   documented  the published algorithm (NetDB 2011, Kafka's design page): release, read, claim,
+ *               offset
+ *
+ * The happy path ends with every assigned partition claimed. A claim that finds another's node is a
+ * conflict: the rest is tried all the same, then what was claimed is given back and the attempt has
+ * failed. Any other surprise (a member's node that vanished or cannot be read, an offset that is no
+ * number) fails the attempt where it stands, as an exception does in Java. */
+#ifndef ZKC_GROUP_ATTEMPT_H
+#define ZKC_GROUP_ATTEMPT_H
+
+#include "zkconsumer/core/assign/assign.h"
+#include "zkconsumer/core/group/broker_scan.h"
+#include "zkconsumer/core/group/creator.h"
+#include "zkconsumer/core/group/output.h"
+#include "zkconsumer/core/zk/registration.h"
+#include "zkconsumer/core/zk/topic.h"
+
+enum zk_variant { ZK_VARIANT_0_8, ZK_VARIANT_0_7, ZK_VARIANT_DOCUMENTED };
+#define ZK_VARIANT_COUNT 3
+
+/* Members of a group that are dealt with; more fail the attempt. */
+#define GROUP_MEMBERS_MAX 100000
+
+/* What does not change in a member's life; all borrowed. */
+struct attempt_config {
+    enum zk_variant variant;
+    enum assign_strategy strategy;
+    bool exclude_internal_topics;
+    const char *group;
+    const char *consumer_id;
+    const char *ids_path;
+    const char *id_path;
+    const struct zk_subscription *subscriptions; /* sorted by topic */
+    size_t subscription_count;
+};
+
+struct attempt_member {
+    char *consumer_id;
+    struct zk_registration registration;
+    struct assign_subscription *topics; /* what it consumes, filters expanded */
+    size_t topic_count;
+    char **expanded; /* names behind `topics` of a filter */
+};
+
+/* The view in the form of its output and of the assignment; lives as long as the attempt. */
+struct attempt_view {
+    struct group_view_member *members;
+    struct group_view_topic *topics;
+    int32_t *partitions;
+    struct assign_member *assign_members;
+    struct assign_topic *assign_topics;
+};
+
+struct attempt {
+    const struct attempt_config *config;
+    uint32_t rebalance; /* for the outputs */
+    uint32_t number;
+    bool watch_brokers; /* a listener is on /brokers/ids */
+    size_t phase;       /* index in the variant's order */
+    size_t i;           /* item of the phase */
+    char *path;         /* of the operation under way */
+    char *thread_id;    /* of the claim under way */
+    char **names;       /* children of ids, in the server's order */
+    size_t name_count;
+    struct broker_scan brokers;
+    struct attempt_member *members; /* of the view */
+    size_t member_count;
+    bool expanding;          /* the topics for the filter of the last member are being listed */
+    struct zk_topic *topics; /* one for each subscription */
+    struct attempt_view view;
+    struct group_claim *release; /* what to give back; borrowed from the owner of the set */
+    size_t release_count;
+    struct group_claim *claims; /* decided */
+    size_t claim_count;
+    bool *claimed; /* claims[k] has been created in this attempt */
+    size_t conflicts;
+    enum { CLAIM_CREATING, CLAIM_READING, CLAIM_UNDOING } claiming;
+    struct creator creator;
+    struct why why; /* why it failed */
+};
+
+enum attempt_step {
+    ATTEMPT_SEND,       /* send op */
+    ATTEMPT_STOP,       /* stop fetchers, feed positions, then attempt_next(NULL) */
+    ATTEMPT_COMMIT,     /* commit the positions of what is owned, then attempt_next(NULL) */
+    ATTEMPT_RELEASED,   /* forget the owned set, then attempt_next(NULL) */
+    ATTEMPT_DONE,       /* all claimed: a->claims */
+    ATTEMPT_NO_BROKERS, /* nothing is registered: leave everything as it is, watch /brokers/ids */
+    ATTEMPT_FAILED,     /* a->why */
+    ATTEMPT_NEXT_PHASE, /* never returned */
+};
+
+/* Starts attempt `number` of rebalance `rebalance`. `owned` is what is owned now and must stay
+ * until ATTEMPT_RELEASED. The first step is attempt_next(a, NULL, ...). The struct must be zero
+ * before the first use. */
+void attempt_begin(struct attempt *a, const struct attempt_config *config, uint32_t rebalance,
+                   uint32_t number, bool watch_brokers, struct group_claim *owned,
+                   size_t owned_count);
+
+/* `leaving`: the member is shutting down: the attempt fails once it has read the offsets. */
+enum attempt_step attempt_next(struct attempt *a, const struct zk_result *answer, bool leaving,
+                               struct zk_op *op, struct group_outputs *out);
+
+/* Gives back the memory. The struct may be used for another attempt. */
+void attempt_deinit(struct attempt *a);
+
+#endif

@@ -1,0 +1,251 @@
+#include "zkconsumer/core/group/offset_committer.h"
+#include "zkconsumer/core/zk/offset.h"
+#include "zkconsumer/core/zk/path.h"
+#include <assert.h>
+#include <stdlib.h>
+
+static_assert(sizeof((struct offset_committer *)0)->text >= ZK_OFFSET_TEXT_SIZE, "offset text");
+
+void committer_init(struct offset_committer *c, const char *group)
+{
+    *c = (struct offset_committer){.group = group};
+}
+
+void committer_deinit(struct offset_committer *c)
+{
+    for (size_t i = 0; i < COMMIT_JOBS_MAX; i++)
+        free(c->jobs[i].items);
+    free(c->cache);
+    free(c->path);
+    creator_deinit(&c->creator);
+    *c = (struct offset_committer){0};
+}
+
+static int compare(const struct commit_item *a, const struct commit_item *b)
+{
+    if (a->topic_index != b->topic_index)
+        return a->topic_index < b->topic_index ? -1 : 1;
+    return (a->partition > b->partition) - (a->partition < b->partition);
+}
+
+/* Puts the item into a sorted array, in place of one of the same partition. */
+static enum zkc_err put(struct commit_item **list, size_t *count, size_t *cap,
+                        const struct commit_item *item)
+{
+    size_t lo = 0, hi = *count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (compare(&(*list)[mid], item) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo < *count && compare(&(*list)[lo], item) == 0) {
+        (*list)[lo] = *item;
+        return ZKC_OK;
+    }
+    if (*count == *cap) {
+        size_t want = *cap ? *cap * 2 : 8;
+        struct commit_item *grown = realloc(*list, want * sizeof *grown);
+        if (!grown)
+            return ZKC_ERR_NOMEM;
+        *list = grown;
+        *cap = want;
+    }
+    memmove(&(*list)[lo + 1], &(*list)[lo], (*count - lo) * sizeof **list);
+    (*list)[lo] = *item;
+    ++*count;
+    return ZKC_OK;
+}
+
+static struct commit_item *cached(const struct offset_committer *c, const struct commit_item *item)
+{
+    size_t lo = 0, hi = c->cache_count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int order = compare(&c->cache[mid], item);
+        if (order == 0)
+            return &c->cache[mid];
+        if (order < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+enum zkc_err committer_known(struct offset_committer *c, const struct commit_item *item)
+{
+    return put(&c->cache, &c->cache_count, &c->cache_cap, item);
+}
+
+enum zkc_err committer_add(struct offset_committer *c, const struct commit_item *items,
+                           size_t count, bool joinable, uint32_t *id)
+{
+    struct commit_job *last = c->job_count ? &c->jobs[c->job_count - 1] : NULL;
+    bool waits = c->job_count > 1 || (c->job_count == 1 && !c->running);
+    bool join = joinable && waits && last->joinable;
+    if (!join) {
+        assert(c->job_count < COMMIT_JOBS_MAX); /* the machine has one job of its own at a time */
+        last = &c->jobs[c->job_count];
+        last->count = 0;
+        last->joinable = joinable;
+        last->dropped = false;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (items[i].offset >= 0 && put(&last->items, &last->count, &last->cap, &items[i]))
+            return ZKC_ERR_NOMEM;
+    if (!join) {
+        last->id = ++c->last_id;
+        c->job_count++;
+    }
+    *id = last->id;
+    return ZKC_OK;
+}
+
+void committer_drop_waiting(struct offset_committer *c)
+{
+    for (size_t i = c->running ? 1 : 0; i < c->job_count; i++) {
+        c->jobs[i].dropped = c->jobs[i].count > 0 && c->jobs[i].joinable;
+        c->jobs[i].count = 0;
+    }
+}
+
+static void end_job(struct offset_committer *c)
+{
+    struct commit_job job = c->jobs[0];
+    memmove(&c->jobs[0], &c->jobs[1], (COMMIT_JOBS_MAX - 1) * sizeof job);
+    job.count = 0;
+    c->jobs[COMMIT_JOBS_MAX - 1] = job; /* keeps its memory */
+    c->job_count--;
+    c->running = false;
+}
+
+static void set(struct offset_committer *c, struct zk_op *op)
+{
+    c->state = COMMIT_SETTING;
+    *op = (struct zk_op){.type = ZK_OP_SET,
+                         .path = c->path,
+                         .data = bytes_of(c->text, c->text_len),
+                         .version = ZK_ANY_VERSION};
+}
+
+/* Begins the first item from `at` on that differs from what is stored. */
+static enum committer_step begin_item(struct offset_committer *c, struct zk_op *op,
+                                      enum zkc_err *err)
+{
+    struct commit_job *job = &c->jobs[0];
+    for (; c->at < job->count; c->at++) {
+        struct commit_item *known = cached(c, &job->items[c->at]);
+        if (!known || known->offset != job->items[c->at].offset)
+            break;
+    }
+    *err = ZKC_OK;
+    if (c->at == job->count)
+        return COMMITTER_DONE;
+    const struct commit_item *item = &job->items[c->at];
+    free(c->path);
+    c->path = zk_path_offset(c->group, item->topic, item->partition);
+    if (!c->path) {
+        *err = ZKC_ERR_NOMEM;
+        return COMMITTER_DONE;
+    }
+    c->text_len = zk_offset_format(item->offset, c->text);
+    set(c, op);
+    return COMMITTER_SEND;
+}
+
+/* The answer to an operation of the current item. COMMITTER_IDLE: the item has ended with *zk_rc.
+ */
+static enum committer_step item_next(struct offset_committer *c, int answer, struct zk_op *op,
+                                     int *zk_rc, enum zkc_err *err)
+{
+    *err = ZKC_OK;
+    *zk_rc = answer;
+    switch (c->state) {
+    case COMMIT_SETTING:
+        if (answer != ZK_NO_NODE)
+            return COMMITTER_IDLE;
+        c->state = COMMIT_MAKING_PARENT;
+        creator_deinit(&c->creator);
+        c->path[zk_path_parent_length(c->path)] = 0;
+        *err = creator_begin(&c->creator, c->path, BYTES_NULL, false, op);
+        c->path[strlen(c->path)] = '/';
+        return *err ? COMMITTER_IDLE : COMMITTER_SEND;
+    case COMMIT_MAKING_PARENT:
+        if (creator_next(&c->creator, answer, op, zk_rc))
+            return COMMITTER_SEND;
+        if (*zk_rc != ZK_OK && *zk_rc != ZK_NODE_EXISTS)
+            return COMMITTER_IDLE;
+        c->state = COMMIT_CREATING;
+        *op = (struct zk_op){
+            .type = ZK_OP_CREATE, .path = c->path, .data = bytes_of(c->text, c->text_len)};
+        return COMMITTER_SEND;
+    case COMMIT_CREATING:
+        if (answer != ZK_NODE_EXISTS)
+            return COMMITTER_IDLE;
+        set(c, op);
+        return COMMITTER_SEND;
+    }
+    return COMMITTER_IDLE;
+}
+
+/* Books the outcome of the current item. */
+static void end_item(struct offset_committer *c, int zk_rc, struct group_outputs *out)
+{
+    const struct commit_item *item = &c->jobs[0].items[c->at];
+    struct commit_item *known = cached(c, item);
+    struct group_output *o = group_emit(out, GROUP_OUT_COMMIT);
+    o->offset.topic = item->topic;
+    o->offset.partition = item->partition;
+    o->offset.offset = item->offset;
+    o->offset.previous = known ? known->offset : -1;
+    o->offset.zk_rc = zk_rc;
+    if (zk_rc != ZK_OK)
+        return;
+    if (known)
+        known->offset = item->offset;
+    else if (committer_known(c, item))
+        return; /* forgotten: the next commit writes it again */
+}
+
+enum committer_step committer_next(struct offset_committer *c, const struct zk_result *answer,
+                                   struct zk_op *op, uint32_t *id, enum zkc_err *err,
+                                   struct why *why, struct group_outputs *out)
+{
+    why_clear(why);
+    *err = ZKC_OK;
+    if (!answer && (c->running || c->job_count == 0))
+        return COMMITTER_IDLE;
+    *id = c->jobs[0].id;
+    if (!answer) {
+        c->running = true;
+        c->at = 0;
+        if (c->jobs[0].dropped) {
+            *err = ZKC_ERR_NOT_OWNED;
+            why_set(why, "the session ended, or the partitions went, before the commit began");
+        }
+    } else {
+        int zk_rc;
+        if (item_next(c, answer->zk_rc, op, &zk_rc, err) == COMMITTER_SEND)
+            return COMMITTER_SEND;
+        if (!*err)
+            end_item(c, zk_rc, out);
+        if (!*err && zk_rc != ZK_OK) {
+            *err = ZKC_ERR_ZOOKEEPER;
+            why_set(why, "writing %s: %s (%d)", c->path, zk_rc_name(zk_rc), zk_rc);
+        }
+        c->at++;
+    }
+    if (!*err && begin_item(c, op, err) == COMMITTER_SEND)
+        return COMMITTER_SEND;
+    if (*err == ZKC_ERR_NOMEM)
+        why_set(why, "committing offsets: out of memory");
+    end_job(c);
+    return COMMITTER_DONE;
+}
+
+bool committer_is_idle(const struct offset_committer *c)
+{
+    return c->job_count == 0;
+}

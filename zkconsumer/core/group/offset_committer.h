@@ -1,0 +1,81 @@
+/* Writes offsets into znodes, as 0.8.2 does (ZookeeperConsumerConnector.commitOffsets,
+ * ZkUtils.updatePersistentPath): partition by partition, only what differs from the value last
+ * written or read by this member (KAFKA-987), unconditionally. Missing nodes: the parent is created
+ * first, then the node; if that loses a race, the data is set. An error ends the job: what was
+ * written before stays.
+ *
+ * Jobs are done one after the other in the order they came. A job that waits takes up those that
+ * come after it, later offsets winning, so that at most four jobs exist. */
+#ifndef ZKC_GROUP_OFFSET_COMMITTER_H
+#define ZKC_GROUP_OFFSET_COMMITTER_H
+
+#include "zkconsumer/core/base/why.h"
+#include "zkconsumer/core/group/creator.h"
+#include "zkconsumer/core/group/output.h"
+
+struct commit_item {
+    const char *topic; /* lent as long as the machine */
+    uint32_t topic_index;
+    int32_t partition;
+    int64_t offset; /* for the cache: -1 when nothing is stored */
+};
+
+struct commit_job {
+    uint32_t id;
+    bool joinable;             /* later jobs may be added to it while it waits */
+    bool dropped;              /* what it would commit is not ours any more */
+    struct commit_item *items; /* sorted by topic index and partition, each once */
+    size_t count, cap;
+};
+
+#define COMMIT_JOBS_MAX 4
+
+struct offset_committer {
+    const char *group;                       /* borrowed */
+    struct commit_job jobs[COMMIT_JOBS_MAX]; /* jobs[0] runs or is next */
+    size_t job_count;
+    bool running;
+    size_t at; /* item of jobs[0] being written */
+    enum { COMMIT_SETTING, COMMIT_MAKING_PARENT, COMMIT_CREATING } state;
+    uint32_t last_id;
+    struct commit_item *cache; /* values last read or written; sorted, each once */
+    size_t cache_count, cache_cap;
+    struct creator creator;
+    char *path; /* of the item */
+    char text[24];
+    size_t text_len;
+};
+
+void committer_init(struct offset_committer *c, const char *group);
+void committer_deinit(struct offset_committer *c);
+
+/* Remembers a value read from ZooKeeper (-1: no node). ZKC_ERR_NOMEM: it is forgotten, so that
+ * the next commit writes. */
+ZKC_MUST_CHECK enum zkc_err committer_known(struct offset_committer *c,
+                                            const struct commit_item *item);
+
+/* Adds a job and gives its id, which may be that of a waiting job that took it up. `joinable`: as
+ * in commit_job. Items with negative offsets are left out. ZKC_ERR_NOMEM: no job. */
+ZKC_MUST_CHECK enum zkc_err committer_add(struct offset_committer *c,
+                                          const struct commit_item *items, size_t count,
+                                          bool joinable, uint32_t *id);
+
+/* What is owned has been forgotten: jobs that have not begun write nothing. Joinable ones end with
+ * ZKC_ERR_NOT_OWNED; Java computes what to commit when it has the lock, and then finds nothing. */
+void committer_drop_waiting(struct offset_committer *c);
+
+enum committer_step {
+    COMMITTER_SEND, /* send op */
+    COMMITTER_DONE, /* job *id has ended with *err; call again with no answer */
+    COMMITTER_IDLE, /* nothing to do, or an answer is awaited */
+};
+
+/* Goes on: with the answer to its operation, or with NULL when there is none. */
+enum committer_step committer_next(struct offset_committer *c, const struct zk_result *answer,
+                                   struct zk_op *op, uint32_t *id, enum zkc_err *err,
+                                   struct why *why, struct group_outputs *out);
+
+/* True when no job runs or waits. */
+bool committer_is_idle(const struct offset_committer *c);
+
+#endif

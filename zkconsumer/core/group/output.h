@@ -1,0 +1,233 @@
+/* What a group machine asks of its shell and tells it. The shell carries out all outputs of a step,
+ * in order, before it feeds the next input. Pointers in outputs are lent until the next step of the
+ * machine they came from. */
+#ifndef ZKC_GROUP_OUTPUT_H
+#define ZKC_GROUP_OUTPUT_H
+
+#include "zkconsumer/core/base/topic_partition.h"
+#include "zkconsumer/core/zk/op.h"
+#include <zkconsumer/error.h>
+
+/* Operations of one lane follow each other: the next is sent when the one before is answered, as
+ * one thread of the Java member would. Lanes are independent of each other. */
+enum group_lane {
+    GROUP_LANE_REBALANCE, /* whoever rebalances: the caller, the executor, the session handler */
+    GROUP_LANE_EVENTS,    /* zkclient's event thread: re-arms watches; registers again */
+    GROUP_LANE_COMMIT,    /* offset commits: timer, explicit, and those of a rebalance */
+    GROUP_LANE_FINDER,    /* the leader finder's broker scans */
+};
+#define GROUP_LANE_COUNT 4
+
+/* A partition of ours. */
+struct group_claim {
+    const char *topic; /* lent as long as the machine */
+    int32_t partition;
+    int32_t thread;       /* number of the stream of this topic */
+    int64_t offset;       /* next to read as stored; -1: none, auto.offset.reset decides */
+    uint32_t topic_index; /* in the machine's own subscription */
+};
+
+struct group_position {
+    const char *topic;
+    int32_t partition;
+    int64_t offset; /* next to hand out; -1: not known yet */
+};
+
+/* A leader that was found. */
+struct group_leader {
+    const char *topic;
+    int32_t partition;
+    int32_t broker_id;
+    const char *host;
+    int32_t port;
+};
+
+enum group_stop_why {
+    GROUP_STOP_REBALANCE, /* a rebalance: everything is given back, or may be claimed again */
+    GROUP_STOP_LOST,      /* a rebalance after the session ended: it may be another's already */
+    GROUP_STOP_FAILED,    /* clean-up after a failed attempt */
+    GROUP_STOP_LEAVE,
+};
+
+enum group_output_type {
+    /* ---- to do ---- */
+    GROUP_OUT_OP,            /* send op; answer with the same lane and seq */
+    GROUP_OUT_STOP,          /* close the gates, drop what is queued, stop fetching; then feed the
+                              * positions reached */
+    GROUP_OUT_POSITIONS,     /* feed the positions reached, for the commit that is due */
+    GROUP_OUT_ASSIGN,        /* claimed: fetch from their offsets as soon as leaders are known */
+    GROUP_OUT_METADATA,      /* ask this broker for the leaders of these topics */
+    GROUP_OUT_LEADERS,       /* hand these partitions to the fetchers of their leaders */
+    GROUP_OUT_COMMIT_QUEUED, /* answers GROUP_IN_COMMIT: by this job, or refused */
+    GROUP_OUT_COMMITTED,     /* the commit job has ended */
+    GROUP_OUT_CLOSE_SESSION, /* the last of all: everything is done that can be done */
+    /* ---- to know ---- */
+    GROUP_OUT_NOTICE,  /* a line for the log, or an error for the application */
+    GROUP_OUT_STATE,   /* registered, settled: what zkc_consumer_wait() waits for */
+    GROUP_OUT_TRIGGER, /* rb_trigger of the trace, and so on */
+    GROUP_OUT_REBALANCE_BEGIN,
+    GROUP_OUT_TRY_BEGIN,
+    GROUP_OUT_VIEW,
+    GROUP_OUT_DECIDE,
+    GROUP_OUT_CLAIM,
+    GROUP_OUT_RELEASE,
+    GROUP_OUT_OFFSET_READ,
+    GROUP_OUT_COMMIT,
+    GROUP_OUT_TRY_END,
+    GROUP_OUT_BACKOFF,
+    GROUP_OUT_REBALANCE_END,
+};
+
+struct group_view_member {
+    const char *consumer_id;
+};
+
+struct group_view_topic {
+    const char *topic;
+    const int32_t *partitions; /* ascending */
+    size_t count;
+};
+
+struct group_output {
+    enum group_output_type type;
+    union {
+        struct {
+            enum group_lane lane;
+            uint32_t seq;
+            struct zk_op op;
+        } op;
+        enum group_stop_why stop;
+        struct {
+            const struct group_claim *claims; /* by topic name and partition */
+            size_t count;
+        } assign, decide;
+        struct {
+            uint32_t seq; /* answer with the same */
+            int32_t broker_id;
+            const char *host;
+            int32_t port;
+            const char *const *topics;
+            size_t topic_count;
+        } metadata;
+        struct {
+            const struct group_leader *list;
+            size_t count;
+        } leaders;
+        struct {
+            uint32_t job;
+            enum zkc_err err;
+            const char *text; /* "" when there is nothing to say */
+        } committed;
+        struct {
+            int level;            /* syslog's: 3 error, 4 warning, 6 info, 7 debug */
+            const char *facility; /* member, claim, offset, zk */
+            enum zkc_err err;     /* ZKC_OK: only for the log */
+            const char *text;
+        } notice;
+        struct {
+            bool registered; /* the ids node exists in this session */
+            bool settled;    /* the first rebalance has ended, well or not */
+            bool gave_up;    /* the last rebalance was given up */
+        } state;
+        const char *trigger; /* start, watch, expired */
+        struct {
+            uint32_t rebalance; /* counts from 1 */
+        } rebalance_begin;
+        struct {
+            uint32_t rebalance;
+            uint32_t attempt; /* counts from 0 */
+        } try_begin;
+        struct {
+            uint32_t rebalance;
+            uint32_t attempt;
+            uint64_t hash;                           /* of the sorted members and partitions */
+            const struct group_view_member *members; /* sorted by consumer id */
+            size_t member_count;
+            const struct group_view_topic *topics; /* sorted by name */
+            size_t topic_count;
+        } view;
+        struct {
+            const char *topic;
+            int32_t partition;
+            int zk_rc;          /* of the create: ZK_OK, ZK_NODE_EXISTS (conflict) or an error */
+            const char *holder; /* who holds it, when not we; NULL: gone, or not known */
+        } claim;
+        struct {
+            const char *topic;
+            int32_t partition;
+            int zk_rc;
+        } release;
+        struct {
+            const char *topic;
+            int32_t partition;
+            int64_t offset;
+            int64_t previous; /* of commit: what was stored by us or read before */
+            int zk_rc;
+        } offset;
+        struct {
+            uint32_t rebalance;
+            uint32_t attempt;
+            bool ok;
+            const char *why; /* "" when ok */
+        } try_end;
+        int64_t backoff_ms;
+        struct {
+            uint32_t rebalance;
+            uint32_t attempts;
+            bool ok;
+            bool gave_up;
+        } rebalance_end;
+    };
+};
+
+#define GROUP_OUTPUTS_MAX      48
+#define GROUP_OUTPUT_TEXT_SIZE 4096
+
+/* The outputs of one step. Large: keep one per loop, not one per member. */
+struct group_outputs {
+    struct group_output list[GROUP_OUTPUTS_MAX];
+    size_t count;
+    char text[GROUP_OUTPUT_TEXT_SIZE]; /* behind the texts of this step */
+    size_t text_len;
+};
+
+void group_outputs_clear(struct group_outputs *out);
+
+/* Adds an output of this type and returns it, to be filled in. */
+struct group_output *group_emit(struct group_outputs *out, enum group_output_type type);
+
+/* A text that lives as long as the outputs of this step; cut when there is no room. */
+const char *group_text(struct group_outputs *out, const char *fmt, ...) ZKC_PRINTF(2, 3);
+
+/* Emits a GROUP_OUT_NOTICE. */
+void group_notice(struct group_outputs *out, int level, const char *facility, enum zkc_err err,
+                  const char *fmt, ...) ZKC_PRINTF(5, 6);
+
+/* ---- lanes ---- */
+
+/* The operation under way in a lane. A write or read whose connection was lost is kept and sent
+ * again when there is one, without limit, as zkclient does (ZkClient.retryUntilConnected): so a
+ * write may land in a later session than the one it was meant for. What the operation points to
+ * stays with its program until the program is stepped again. */
+struct lane {
+    struct zk_op op;
+    uint32_t seq; /* of the operation last sent */
+    bool busy;
+    bool parked; /* waits for a connection */
+};
+
+/* Sends op in lane `which`, or parks it while not connected. The lane must not be busy. */
+void lane_send(struct lane *lanes, enum group_lane which, const struct zk_op *op, bool connected,
+               struct group_outputs *out);
+
+/* True when this answer is for the lane's operation and ends it: the program may be stepped. False
+ * for answers to operations given up, and for those that will be sent again. */
+bool lane_answered(struct lane *lane, uint32_t seq, int zk_rc);
+
+/* Sends again what is parked. Call when a connection is there. */
+void lanes_resend(struct lane *lanes, struct group_outputs *out);
+
+/* Gives up the lane's operation; an answer to it will be ignored. */
+void lane_abandon(struct lane *lane);
+
+#endif
