@@ -1,32 +1,18 @@
 #include "zkconsumer/cli/json_text.h"
+#include "zkconsumer/core/base/utf8.h"
 #include <inttypes.h>
-
-/* Length of the UTF-8 sequence at `at`; 0: none. Table 3-7 of the Unicode standard. */
-static size_t sequence_length(const uint8_t *at, size_t left)
-{
-    uint8_t first = at[0];
-    if (first < 0x80)
-        return 1;
-    size_t len = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-    if (!len || len > left)
-        return 0;
-    uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    if (at[1] < low || at[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
 
 bool json_is_utf8(struct bytes b)
 {
     for (size_t i = 0; i < b.len;) {
-        size_t len = sequence_length(b.data + i, b.len - i);
-        if (!len)
+        if (b.data[i] < 0x80) {
+            i++; /* most text is nothing else */
+            continue;
+        }
+        struct utf8_char c = utf8_decode(b.data + i, b.len - i);
+        if (!c.valid)
             return false;
-        i += len;
+        i += c.len;
     }
     return true;
 }

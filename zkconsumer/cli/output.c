@@ -1,4 +1,5 @@
 #include "zkconsumer/cli/output.h"
+#include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stop.h"
 #include <errno.h>
 #include <poll.h>
@@ -62,6 +63,7 @@ bool output_flush(struct output *o)
         size_t n = writable(o, o->buf.len - done, &deadline_ms);
         if (n == 0) {
             o->state = OUTPUT_STUCK;
+            o->bytes_left = o->buf.len - done;
             return false;
         }
         ssize_t written = write(o->fd, o->buf.data + done, n);
@@ -82,4 +84,20 @@ bool output_added(struct output *o)
     if (o->buf.len >= o->flush_bytes || o->buf.failed)
         return output_flush(o);
     return o->state == OUTPUT_OPEN;
+}
+
+enum cli_exit output_finish(struct output *o)
+{
+    output_flush(o);
+    switch (o->state) {
+    case OUTPUT_OPEN:
+    case OUTPUT_CLOSED: return CLI_DONE;
+    case OUTPUT_FAILED:
+        report_error("stdout could not be written: %s", strerror(o->error));
+        return CLI_FAILED;
+    case OUTPUT_STUCK:
+        report_error("stdout takes nothing: its reader left %zu bytes", o->bytes_left);
+        return CLI_TIMED_OUT;
+    }
+    return CLI_FAILED;
 }

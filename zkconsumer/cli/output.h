@@ -3,6 +3,7 @@
 #ifndef ZKC_CLI_OUTPUT_H
 #define ZKC_CLI_OUTPUT_H
 
+#include "zkconsumer/cli/command.h"
 #include "zkconsumer/core/base/buf.h"
 
 enum output_state {
@@ -18,6 +19,7 @@ struct output {
     size_t flush_bytes;
     enum output_state state;
     int error;
+    size_t bytes_left; /* of OUTPUT_STUCK: what was not taken */
 };
 
 #define OUTPUT_FLUSH_BYTES (128 * 1024)
@@ -33,5 +35,8 @@ bool output_added(struct output *o);
 /* Writes all. Blocks while the reader is slow, at most OUTPUT_STOP_MS once a stop is requested.
  * True while the output is open. */
 bool output_flush(struct output *o);
+
+/* Writes what is left and reports what failed. CLI_DONE also when the reader is gone. */
+enum cli_exit output_finish(struct output *o);
 
 #endif

@@ -66,3 +66,22 @@ enum cli_exit report_exit_of(enum zkc_err err)
     default: return CLI_FAILED;
     }
 }
+
+bool report_needs(const struct cli_args *args, size_t option, const char *example)
+{
+    char name[64];
+    if (cli_args_has(args, option))
+        return true;
+    report_error("%s is needed, e.g. %s",
+                 cli_option_name(&args->options[option], name, sizeof name), example);
+    return false;
+}
+
+bool report_takes_no_operands(const struct cli_args *args)
+{
+    if (args->operand_count == 0)
+        return true;
+    report_error("\"%s\" is no option: all that this command is told is told by options",
+                 args->operands[0]);
+    return false;
+}

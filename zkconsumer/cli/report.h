@@ -28,4 +28,10 @@ void report_error(const char *fmt, ...) ZKC_PRINTF(1, 2);
 /* The exit code for an error of the library. */
 enum cli_exit report_exit_of(enum zkc_err err);
 
+/* True if the option was given; else says that it is needed and shows the example. */
+bool report_needs(const struct cli_args *args, size_t option, const char *example);
+
+/* True if there are only options on the command line. */
+bool report_takes_no_operands(const struct cli_args *args);
+
 #endif
