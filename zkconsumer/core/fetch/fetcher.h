@@ -30,6 +30,7 @@
 
 #include "zkconsumer/core/base/bytes.h"
 #include "zkconsumer/core/base/topic_partition.h"
+#include "zkconsumer/core/wire/fetch.h"
 #include <zkconsumer/error.h>
 
 /* auto.offset.reset: where to go without a (valid) offset. */
@@ -76,21 +77,12 @@ enum fetcher_input_type {
     FETCHER_IN_FAILED,  /* no answer: connection refused or lost, timed out, not decodable */
 };
 
-/* One partition's entry of an answer. */
+/* One partition's entry of a ListOffsets answer. */
 struct fetcher_listed {
     struct bytes topic;
     int32_t partition;
     int16_t kafka_error;
     int64_t offset; /* the first of the answer; -1: the answer has none */
-};
-
-struct fetcher_fetched {
-    struct bytes topic;
-    int32_t partition;
-    int16_t kafka_error;
-    int64_t high_watermark;
-    struct bytes
-        records; /* message set or record batches, the last entry perhaps cut; null: none */
 };
 
 /* Inputs about a partition that is not (or no longer) here, and answers to a request that is not
@@ -112,6 +104,7 @@ struct fetcher_input {
         struct {
             enum fetcher_from from;
             int64_t offset;
+            uint64_t tag; /* from now on */
         } seek;
         struct {
             uint64_t sink;
@@ -124,7 +117,7 @@ struct fetcher_input {
         } listed;
         struct {
             uint64_t request;
-            const struct fetcher_fetched *list;
+            const struct fetch_response_view *list; /* fetch_response_next() */
             size_t count;
         } fetched;
         struct {
@@ -137,8 +130,9 @@ struct fetcher_input {
 enum fetcher_output_type {
     FETCHER_OUT_LIST_OFFSETS, /* send ListOffsets v0: replica id -1, one offset each */
     FETCHER_OUT_FETCH,        /* send Fetch v0: replica id -1 */
-    FETCHER_OUT_CHUNK,        /* queue it on the partition's sink, even if that is now full: a sink
-                               * holds at most its capacity and one answer */
+    FETCHER_OUT_CHUNK,        /* queue it on the partition's sink. If that is full, keep it for the
+                               * sink and say that there is no room until it is queued: so a sink
+                               * holds its capacity and one answer at most (0.8's bound, 6.3) */
     FETCHER_OUT_MOVED, /* the position was set by ListOffsets: set the consumed position too */
     FETCHER_OUT_ERROR, /* tell the application (fetcher_error_text) */
     FETCHER_OUT_LEADER_LOST, /* the partition is no longer here: give it to the leader finder */
@@ -189,7 +183,9 @@ struct fetcher_error {
                            *                       partition stands still until a seek */
     int64_t offset;       /* position; -1: none */
     int64_t bytes_needed; /* TOO_LARGE: what fetch.message.max.bytes must be; 0: not known */
-    int64_t high_watermark; /* TOO_LARGE; -1: not known */
+    int64_t bad_offset; /* CORRUPT: the first offset that cannot be read; >= offset. 0.8.2 delivers
+                         * nothing of such an answer, also not what stands before it */
+    int64_t high_watermark; /* -1: not known */
 };
 
 struct fetcher_lost {
