@@ -24,10 +24,14 @@ if(ZKC_SANITIZE)
     add_link_options(-fsanitize=${ZKC_SANITIZE})
 endif()
 
+if(ZKC_BUILD_FUZZERS)
+    add_compile_options(-fsanitize=fuzzer-no-link) # the layers tell the fuzzers what they reach
+endif()
+
 # zkc_layer(NAME SOURCES file... [DEPS layer...] [LIBS imported...])
 # One folder, one target. Includes are rooted at the repository, so that each arrow between layers
 # shows in the file that draws it. Every layer is remembered in ZKC_LAYERS: the installed library is
-# made of all their objects.
+# made of all their objects; a layer's ZKC_DEPS are the layers it may call.
 function(zkc_layer name)
     cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
     add_library(${name} STATIC ${arg_SOURCES})
@@ -36,4 +40,5 @@ function(zkc_layer name)
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/zkconsumer/include>)
     target_link_libraries(${name} PUBLIC ${arg_DEPS} ${arg_LIBS})
     set_property(GLOBAL APPEND PROPERTY ZKC_LAYERS ${name})
+    set_property(TARGET ${name} PROPERTY ZKC_DEPS ${arg_DEPS})
 endfunction()

@@ -156,9 +156,9 @@ static enum message_iter_result leave_wrapper(struct message_iter *it)
     if (l->at != l->end)
         result = fault(it, ZKC_ERR_CORRUPT, l->at,
                        "the set inside of a compressed message ends with an incomplete entry");
-    if (it->depth > 1)
-        buf_deinit(&l->data); /* rare; the first level keeps its memory for the next wrapper */
     it->depth--;
+    if (it->depth > 0)
+        buf_deinit(&l->data); /* rare; the first level keeps its memory for the next wrapper */
     return result;
 }
 
@@ -179,18 +179,23 @@ static enum message_iter_result enter_wrapper(struct message_iter *it, const uin
                      MESSAGE_DEPTH_MAX);
     if (bytes_is_null(value))
         return fault(it, ZKC_ERR_CORRUPT, entry, "a compressed message without a value");
+    const char *name = compression_codec_name(codec);
+    if (!name)
+        return fault(it, ZKC_ERR_CORRUPT, entry, "an unknown compression codec, %d", codec);
     struct message_level *inner = &it->levels[it->depth + 1];
     buf_clear(&inner->data);
     inner->data.max = decompressed_bytes_left(it);
     const char *reason;
     enum zkc_err err = compression_decode(codec, value, &inner->data, &reason);
+    if (err && it->depth > 0)
+        buf_deinit(&inner->data);
     if (err == ZKC_ERR_NOMEM)
         return MESSAGE_ITER_NOMEM;
     if (err == ZKC_ERR_TOO_LARGE)
         return fault(it, err, entry, "decompressed it is larger than the %zu bytes allowed",
                      it->limits.decompressed_bytes_max);
     if (err)
-        return fault(it, err, entry, "codec %d: %s", codec, reason);
+        return fault(it, err, entry, "%s: %s", name, reason);
     if (it->depth == 0)
         it->wrapper = entry;
     it->depth++;

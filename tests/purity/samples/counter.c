@@ -1,0 +1,7 @@
+int sample_count(void);
+
+int sample_count(void)
+{
+    static int counter;
+    return ++counter;
+}
