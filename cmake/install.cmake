@@ -25,6 +25,7 @@ set(zkc_modules_ZLIB zlib)
 set(zkc_modules_SNAPPY snappy)
 set(zkc_modules_LZ4 liblz4)
 set(zkc_modules_ISAL libisal)
+set(zkc_modules_PCRE2 libpcre2-8)
 
 set(zkc_modules "")
 set(ZKC_PC_LIBS "")
