@@ -56,11 +56,12 @@ typedef void zk_session_event_fn(const struct zk_session_event *event, void *use
 /* A watch left by an operation has fired. Both are borrowed for the call. */
 typedef void zk_session_watch_fn(const struct zk_watch_event *event, void *user);
 
-/* Syslog levels (3 error, 4 warning, 6 info). Lines of the C client and our own; the client's lines
- * are led by "zookeeper client: ". Lines of one cause (a place in the client) come at most once a
- * second, with a count of those held back. Nothing else is ever written anywhere.
- * The client knows one log level per process: it is set to "info" by the first session. */
-typedef void zk_session_log_fn(int level, const char *text, void *user);
+/* Lines of the C client ("zookeeper client: ...") and our own. `level` is syslog's: 3 error, 4
+ * warning, 6 info, 7 debug. `cause` is the same for lines that say the same about different servers
+ * or times: during an outage they come with every attempt, and whoever writes them somewhere should
+ * hold them back by it. Nothing is ever written anywhere else. The client has one level for the
+ * process, "info" (zoo_set_debug_level), which is left alone. */
+typedef void zk_session_log_fn(int level, const char *cause, const char *text, void *user);
 
 struct zk_session_config {
     struct event_base *base;    /* outlives the session */
@@ -83,22 +84,22 @@ struct zk_session *zk_session_new(const struct zk_session_config *config);
 /* The answer to one operation; see struct zk_result. */
 typedef void zk_result_fn(const struct zk_result *result, void *user);
 
-/* Sends an operation; `op` is copied. fn is called exactly once, never from inside this function:
+/* Sends an operation; `op` is copied. fn is called exactly once, never from inside this function,
+ * with what the server said (results and watch events come in the order in which the server sent
+ * them on the connection), or with
  *
- *   what the server said               results and watch events come in the order in which the
- *                                      server sent them on the connection
- *   ZK_CONNECTION_LOSS                 sent, and the connection broke: outcome unknown. Or not
- * sent, because there was none: nothing is queued across connections, send again after CONNECTED
- *   ZK_OPERATION_TIMEOUT               the same, after 2/3 of the session timeout in silence
- *   ZK_RUNTIME_INCONSISTENCY           the same, the server's answers were out of step
- *   ZK_SESSION_EXPIRED                 under way when a server declared the session over
- *   ZK_AUTH_FAILED                     after AUTH_FAILED
- *   ZK_CLOSING                         under way at, or sent after, zk_session_close()
- *   ZK_BAD_ARGUMENTS                   not sent: path not valid, or larger than
- * ZK_REQUEST_BYTES_MAX ZK_SYSTEM_ERROR                    not sent: out of memory
+ *   ZK_CONNECTION_LOSS        it was sent and the connection broke: outcome unknown. Or it was
+ *                             not sent, as there is none: nothing is queued across connections,
+ *                             send it again after CONNECTED
+ *   ZK_OPERATION_TIMEOUT      as connection loss: the server was silent for 2/3 of the timeout
+ *   ZK_RUNTIME_INCONSISTENCY  as connection loss: the server's answers were out of step
+ *   ZK_SESSION_EXPIRED        under way when a server declared the session over
+ *   ZK_AUTH_FAILED            after AUTH_FAILED
+ *   ZK_CLOSING                under way at, or sent after, zk_session_close()
+ *   ZK_BAD_ARGUMENTS          not sent: path not valid, or larger than ZK_REQUEST_BYTES_MAX
  *
  * What was not sent is answered in the loop's next turn, after the failures of earlier operations.
- * zxid of a result is exact where the client lets it be seen, else 0. */
+ * Without memory for the few bytes that remember fn it aborts, as the C client does for its own. */
 void zk_session_send(struct zk_session *s, const struct zk_op *op, zk_result_fn *fn, void *user);
 
 /* A server cuts the connection at a larger request (jute.maxbuffer), and again at each retry. */

@@ -1,0 +1,594 @@
+/* What a session does when. The happy path: names are looked up, the client gets the addresses, an
+ * attempt connects, the server's answer makes it CONNECTED; from then on each event of the socket
+ * or timer lets the client work (pump) and asks it what it waits for next (settle).
+ *
+ * When anything fails the client has no socket any more: settle() finds that out after every call
+ * and goes DOWN, from where the timer starts the next attempt after a backoff. */
+#include "zkconsumer/io/zk_session_internal.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define PACKETS_PER_TURN 64 /* then others have theirs */
+
+/* Backoff: each server once, soon; then growing, up to a tenth of the session timeout, so that a
+ * session lives through a restart of its servers. */
+#define FIRST_ROUND_MS  10
+#define BACKOFF_BASE_MS 50
+#define BACKOFF_MIN_MS  100 /* of the longest backoff */
+#define BACKOFF_MAX_MS  5000
+
+/* A server that says nothing is left alone after the session timeout divided among the servers (the
+ * client would wait for 2/3 of it, and a second silent one would cost the session), but twice as
+ * long after each round without success: a busy server may need it. */
+#define ATTEMPT_MIN_MS 200
+#define ATTEMPT_MAX_MS 10000
+
+/* A connection that lasted this long ends a row of failures. One that is cut sooner does not, or a
+ * server that always cuts would be asked without pause. */
+#define LASTING_MS 1000
+
+#define RESOLVE_INTERVAL_MS 5000
+#define RESOLVE_PATIENCE_MS 100 /* for other names, once one is known */
+
+#define SESSION_TIMEOUT_MAX_MS (1 << 30) /* the client doubles it, in an int */
+
+int64_t zk_session_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Leaves a timer that rings sooner as it is: one look too many costs less than moving it with every
+ * operation, each of which puts off the client's next ping. */
+static void arm_at_latest(struct zk_session *s, int64_t delay_ms)
+{
+    if (zk_session_now_ms() + delay_ms < s->timer_due_ms)
+        zk_session_arm(s, delay_ms);
+}
+
+void zk_session_arm(struct zk_session *s, int64_t delay_ms)
+{
+    struct timeval delay = {.tv_sec = delay_ms / 1000, .tv_usec = delay_ms % 1000 * 1000};
+    s->timer_due_ms = zk_session_now_ms() + delay_ms;
+    event_add(&s->timer, &delay);
+}
+
+static void disarm(struct zk_session *s)
+{
+    s->timer_due_ms = INT64_MAX;
+    event_del(&s->timer);
+}
+
+void zk_session_kick(struct zk_session *s)
+{
+    event_active(&s->kick, EV_TIMEOUT, 1);
+}
+
+void zk_session_log(struct zk_session *s, int level, const char *cause, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+
+    if (!s->on_log)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    s->on_log(level, cause, text, s->user);
+}
+
+static void on_client_line(int level, const char *cause, const char *text, void *user)
+{
+    struct zk_session *s = user;
+    if (s->on_log)
+        s->on_log(level, cause, text, s->user);
+}
+
+/* ---- telling ---- */
+
+static void tell(struct zk_session *s, const struct zk_session_event *event)
+{
+    if (s->is_closing)
+        return;
+    s->calling++;
+    s->on_event(event, s->user);
+    s->calling--;
+}
+
+static void tell_type(struct zk_session *s, enum zk_session_event_type type)
+{
+    tell(s, &(struct zk_session_event){.type = type, .session_id = s->id});
+}
+
+static void tell_connected(struct zk_session *s)
+{
+    struct zk_session_event event = {.type = ZK_SESSION_EVENT_CONNECTED,
+                                     .session_id = zoo_client_id(s->client.zh)->client_id,
+                                     .timeout_ms = zoo_recv_timeout(s->client.zh),
+                                     .server = s->client.server};
+
+    event.is_new = !s->has_session || event.session_id != s->id;
+    s->id = event.session_id;
+    s->has_session = true;
+    if (event.is_new && event.timeout_ms != s->timeout_ms)
+        zk_session_log(s, 4, "session timeout",
+                       "asked for a session timeout of %" PRId32 " ms, the server grants %" PRId32
+                       " ms (its minSessionTimeout and maxSessionTimeout)",
+                       s->timeout_ms, event.timeout_ms);
+    tell(s, &event);
+}
+
+/* What is wrong, for people: which server, why, since when. */
+static void notice_unreachable(struct zk_session *s)
+{
+    int64_t now = zk_session_now_ms();
+    struct buf text;
+
+    if (s->noticed_at_ms != INT64_MIN && now - s->noticed_at_ms < ZK_SESSION_NOTICE_MS)
+        return;
+    s->noticed_at_ms = now;
+    buf_init(&text, 4096);
+    buf_append_text(&text, "cannot reach ZooKeeper at ");
+    zk_servers_format(&s->servers, &text);
+    if (zk_servers_address_count(&s->servers) == 0) {
+        buf_append_text(&text, ": ");
+        zk_servers_format_errors(&s->servers, &text);
+    } else if (s->failure) {
+        buf_appendf(&text, ": %s", s->failure);
+    }
+    buf_appendf(&text, "; %u attempts in %" PRId64 " s, going on", s->failures,
+                (now - s->failing_since_ms) / 1000);
+    tell(s, &(struct zk_session_event){.type = ZK_SESSION_EVENT_UNREACHABLE,
+                                       .text = buf_text(&text) ? buf_text(&text)
+                                                               : "cannot reach ZooKeeper"});
+    buf_deinit(&text);
+}
+
+/* ---- what the client calls ---- */
+
+static void on_client_state(struct zk_session *s, int state)
+{
+    if (state == ZOO_CONNECTED_STATE) {
+        s->link = ZK_LINK_CONNECTED;
+        s->connected_at_ms = zk_session_now_ms();
+        tell_connected(s);
+    } else if (state == ZOO_EXPIRED_SESSION_STATE) {
+        s->is_expired = true;
+    } else if (state == ZOO_AUTH_FAILED_STATE) {
+        s->link = ZK_LINK_LOST;
+        s->is_refused = true;
+    } else if (s->link == ZK_LINK_CONNECTED) {
+        s->link = ZK_LINK_LOST;
+        tell_type(s, ZK_SESSION_EVENT_SUSPENDED);
+    }
+}
+
+void zk_session_on_client_event(zhandle_t *zh, int type, int state, const char *path, void *context)
+{
+    struct zk_session *s = context;
+    struct zk_watch_event event = {.type = (enum zk_event_type)type};
+
+    (void)zh;
+    if (s->is_closing)
+        return;
+    if (type == ZOO_SESSION_EVENT) {
+        on_client_state(s, state);
+        return;
+    }
+    event.path = zk_request_strip(s, path);
+    if (type < ZK_EVENT_CREATED || type > ZK_EVENT_CHILDREN_CHANGED || !event.path)
+        return;
+    s->calling++;
+    s->on_watch(&event, s->user);
+    s->calling--;
+}
+
+/* ---- up and down ---- */
+
+static int64_t session_timeout_ms(const struct zk_session *s)
+{
+    return s->client.zh ? zoo_recv_timeout(s->client.zh) : s->timeout_ms;
+}
+
+static unsigned rounds(const struct zk_session *s)
+{
+    size_t count = zk_servers_address_count(&s->servers);
+    return count ? s->failures / (unsigned)count : s->failures;
+}
+
+static int64_t backoff_ms(struct zk_session *s)
+{
+    int64_t longest = session_timeout_ms(s) / 10;
+
+    if (rounds(s) == 0)
+        return rng_backoff_ms(&s->rng, 0, FIRST_ROUND_MS, FIRST_ROUND_MS);
+    if (longest < BACKOFF_MIN_MS)
+        longest = BACKOFF_MIN_MS;
+    if (longest > BACKOFF_MAX_MS)
+        longest = BACKOFF_MAX_MS;
+    return rng_backoff_ms(&s->rng, rounds(s) - 1, BACKOFF_BASE_MS, longest);
+}
+
+static int64_t attempt_ms(const struct zk_session *s)
+{
+    int64_t share = session_timeout_ms(s) / ((int64_t)zk_servers_address_count(&s->servers) + 1);
+    unsigned doublings = rounds(s) < 6 ? rounds(s) : 6;
+
+    if (share < ATTEMPT_MIN_MS)
+        share = ATTEMPT_MIN_MS;
+    share <<= doublings;
+    return share < ATTEMPT_MAX_MS ? share : ATTEMPT_MAX_MS;
+}
+
+static void set_failure(struct zk_session *s, const char *fmt, ...) ZKC_PRINTF(2, 3);
+static void set_failure(struct zk_session *s, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    free(s->failure);
+    s->failure = strdup(text);
+}
+
+/* The socket is gone, or there never was one: go on after a while. */
+static void back_off(struct zk_session *s)
+{
+    int64_t now = zk_session_now_ms();
+
+    s->link = ZK_LINK_DOWN;
+    if (s->failures == 0)
+        s->failing_since_ms = now;
+    s->failures++;
+    disarm(s);
+    zk_session_arm(s, backoff_ms(s));
+    if (rounds(s) == 0)
+        return;
+    if (now - s->resolved_at_ms >= RESOLVE_INTERVAL_MS) {
+        s->resolved_at_ms = now;
+        zk_servers_resolve(&s->servers);
+    }
+    notice_unreachable(s);
+}
+
+/* A lasting connection was lost: that is not a failed attempt. */
+static void start_over(struct zk_session *s)
+{
+    s->link = ZK_LINK_DOWN;
+    s->failures = 0;
+    s->noticed_at_ms = INT64_MIN;
+    disarm(s);
+    zk_session_arm(s, backoff_ms(s));
+}
+
+static void go_down(struct zk_session *s)
+{
+    enum zk_link was = s->link;
+
+    s->link = ZK_LINK_DOWN;
+    if (was == ZK_LINK_CONNECTED) /* the client closed its socket in a send, and told nobody */
+        tell_type(s, ZK_SESSION_EVENT_SUSPENDED);
+    if (s->client.is_stale)
+        zk_client_reset(&s->client);
+    if (s->is_closing)
+        return;
+    if (was == ZK_LINK_CONNECTING)
+        back_off(s);
+    else if (zk_session_now_ms() - s->connected_at_ms >= LASTING_MS)
+        start_over(s);
+    else {
+        set_failure(s, "%s cuts the connection soon after it has taken us on", s->client.server);
+        back_off(s);
+    }
+}
+
+static void renew(struct zk_session *s)
+{
+    zk_client_close(&s->client);
+    s->is_expired = false;
+    s->has_session = false;
+    start_over(s);
+    tell_type(s, ZK_SESSION_EVENT_EXPIRED);
+}
+
+static void refuse(struct zk_session *s)
+{
+    disarm(s);
+    s->is_refused = false;
+    s->link = ZK_LINK_REFUSED;
+    tell(s, &(struct zk_session_event){.type = ZK_SESSION_EVENT_AUTH_FAILED,
+                                       .session_id = s->id,
+                                       .text = "ZooKeeper refuses the credentials: check scheme "
+                                               "and user, then start again"});
+}
+
+/* After everything that lets the client work: what came of it, and what does it wait for? */
+static void settle(struct zk_session *s)
+{
+    int64_t wait_ms;
+    bool is_up = zk_client_wait(&s->client, &wait_ms);
+
+    if (s->is_closing)
+        return; /* the kick event goes on with that */
+    if (s->is_expired) {
+        renew(s);
+    } else if (s->is_refused) {
+        refuse(s);
+    } else if (!is_up) {
+        go_down(s);
+    } else {
+        if (s->link == ZK_LINK_CONNECTING) {
+            int64_t left_ms = s->attempt_until_ms - zk_session_now_ms();
+            if (left_ms < wait_ms)
+                wait_ms = left_ms > 0 ? left_ms : 0;
+        }
+        arm_at_latest(s, wait_ms);
+    }
+}
+
+/* ---- attempts ---- */
+
+/* The failure of the attempt under way, if it is one, while it can still be told what it was. */
+static void explain_failure(struct zk_session *s, bool was_answering)
+{
+    const char *server = s->client.server;
+
+    if (s->link != ZK_LINK_CONNECTING || zk_client_has_socket(&s->client) || s->is_expired)
+        return;
+    if (was_answering)
+        set_failure(s,
+                    "%s takes the connection and cuts it at once: its limit of connections per "
+                    "client address is reached (limit on the server: maxClientCnxns), or it is not "
+                    "serving (starting, or without a quorum)",
+                    server);
+    else
+        set_failure(s, "%s: %s", server,
+                    s->client.failure ? strerror(s->client.failure) : "connection failed");
+}
+
+static bool is_answering(const struct zk_session *s)
+{
+    return s->client.zh && zoo_state(s->client.zh) == ZOO_ASSOCIATING_STATE;
+}
+
+static bool open_client(struct zk_session *s)
+{
+    char *list = zk_servers_list(&s->servers, &s->rng);
+    bool is_open =
+        list && zk_client_open(&s->client, list, s->timeout_ms, zk_session_on_client_event, s);
+    free(list);
+    if (is_open && s->auth_scheme) /* sent with every connection from now on */
+        zoo_add_auth(s->client.zh, s->auth_scheme, (const char *)s->auth, (int)s->auth_len, NULL,
+                     NULL);
+    return is_open;
+}
+
+static void renew_servers(struct zk_session *s)
+{
+    char *list = zk_servers_list(&s->servers, &s->rng);
+    if (list)
+        zk_client_set_servers(&s->client, list);
+    free(list);
+}
+
+static void attempt(struct zk_session *s)
+{
+    if (!zk_client_is_open(&s->client)) {
+        if (!open_client(s)) {
+            back_off(s);
+            return;
+        }
+    } else if (s->servers.is_changed) {
+        renew_servers(s);
+    }
+    s->link = ZK_LINK_CONNECTING;
+    s->attempt_until_ms = zk_session_now_ms() + attempt_ms(s);
+    zk_client_connect(&s->client);
+    explain_failure(s, false);
+    settle(s);
+}
+
+static void give_up(struct zk_session *s)
+{
+    bool was_answering = is_answering(s);
+
+    zk_client_break(&s->client);
+    set_failure(s, "%s: %s within %" PRId64 " ms", s->client.server,
+                was_answering ? "took the connection, but no answer" : "no answer", attempt_ms(s));
+}
+
+/* ---- events ---- */
+
+static void pump(struct zk_session *s, short events)
+{
+    bool was_answering = is_answering(s);
+
+    for (int i = 0; i < PACKETS_PER_TURN && !s->is_closing; i++) {
+        if (!zk_client_process(&s->client, events))
+            break;
+        events = EV_READ;
+    }
+    explain_failure(s, was_answering);
+}
+
+static void on_io(short events, void *user)
+{
+    struct zk_session *s = user;
+
+    if (s->link == ZK_LINK_DRAINING || s->link == ZK_LINK_CONFIRMING) {
+        zk_session_close_io(s);
+        return;
+    }
+    pump(s, events);
+    settle(s);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    struct zk_session *s = arg;
+
+    (void)fd;
+    (void)what;
+    s->timer_due_ms = INT64_MAX;
+    switch (s->link) {
+    case ZK_LINK_DOWN: attempt(s); break;
+    case ZK_LINK_DRAINING:
+    case ZK_LINK_CONFIRMING: zk_session_finish(s, false); break;
+    case ZK_LINK_CONNECTING:
+        if (zk_session_now_ms() >= s->attempt_until_ms) {
+            give_up(s);
+            settle(s);
+            break;
+        } /* fall through */
+    case ZK_LINK_CONNECTED:
+        pump(s, EV_READ); /* what came while the loop was busy is no silence */
+        settle(s);
+        break;
+    case ZK_LINK_LOST:
+    case ZK_LINK_REFUSED: break;
+    }
+}
+
+static void on_kick(evutil_socket_t fd, short what, void *arg)
+{
+    struct zk_session *s = arg;
+
+    (void)fd;
+    (void)what;
+    zk_client_flush(&s->client);
+    if (!s->is_closing && (s->link == ZK_LINK_CONNECTING || s->link == ZK_LINK_CONNECTED))
+        settle(s);
+    zk_request_answer_refused(s);
+    if (s->is_closing && s->link != ZK_LINK_DRAINING && s->link != ZK_LINK_CONFIRMING)
+        zk_session_close_begin(s);
+}
+
+/* An address is known, or there is none to be had. */
+static void on_servers(void *user)
+{
+    struct zk_session *s = user;
+    bool is_resolving = zk_servers_is_resolving(&s->servers);
+
+    for (size_t i = 0; !is_resolving && i < s->servers.count; i++)
+        if (s->servers.servers[i].error)
+            zk_session_log(s, 4, s->servers.servers[i].host.name, "zookeeper.connect: %s: %s",
+                           s->servers.servers[i].host.name, s->servers.servers[i].error);
+    if (s->is_closing || s->link != ZK_LINK_DOWN || zk_client_is_open(&s->client))
+        return;
+    if (!is_resolving)
+        zk_session_arm(s, 0);
+    else if (zk_servers_address_count(&s->servers) > 0)
+        arm_at_latest(s, RESOLVE_PATIENCE_MS);
+}
+
+/* ---- life ---- */
+
+static bool copy_config(struct zk_session *s, const struct zk_session_config *config)
+{
+    int64_t timeout_ms = config->session_timeout_ms;
+
+    timeout_ms = timeout_ms < 1 ? 1 : timeout_ms;
+    s->timeout_ms =
+        (int32_t)(timeout_ms < SESSION_TIMEOUT_MAX_MS ? timeout_ms : SESSION_TIMEOUT_MAX_MS);
+    s->on_event = config->on_event;
+    s->on_watch = config->on_watch;
+    s->on_log = config->on_log;
+    s->user = config->user;
+    rng_init(&s->rng, config->seed);
+    if (!config->auth_scheme)
+        return true;
+    s->auth_scheme = strdup(config->auth_scheme);
+    s->auth = malloc(config->auth.len + 1);
+    if (!s->auth_scheme || !s->auth)
+        return false;
+    memcpy(s->auth, config->auth.data, config->auth.len);
+    s->auth_len = config->auth.len;
+    return true;
+}
+
+static void session_free(struct zk_session *s)
+{
+    zk_servers_deinit(&s->servers);
+    free(s->chroot);
+    free(s->auth_scheme);
+    free(s->auth);
+    free(s->failure);
+    free(s);
+}
+
+struct zk_session *zk_session_new(const struct zk_session_config *config)
+{
+    struct zk_session *s = calloc(1, sizeof *s);
+    struct zk_connect connect;
+    struct why why;
+
+    if (!s)
+        return NULL;
+    if (zk_connect_parse(config->connect, &connect, &why) != ZKC_OK) {
+        free(s);
+        return NULL;
+    }
+    s->chroot = connect.chroot;
+    s->chroot_len = strlen(s->chroot);
+    connect.chroot = NULL;
+    bool has_servers = zk_servers_init_take(&s->servers, config->resolver, &connect, on_servers, s);
+    zk_connect_deinit(&connect);
+    if (!has_servers || !copy_config(s, config)) {
+        session_free(s);
+        return NULL;
+    }
+    zk_client_init(&s->client, config->base, on_io, on_client_line, s);
+    event_assign(&s->timer, config->base, -1, 0, on_timer, s);
+    event_assign(&s->kick, config->base, -1, 0, on_kick, s);
+    s->timer_due_ms = INT64_MAX;
+    s->noticed_at_ms = INT64_MIN;
+    s->refused_tail = &s->refused;
+    s->resolved_at_ms = zk_session_now_ms();
+    zk_servers_resolve(&s->servers);
+    if (!zk_servers_is_resolving(&s->servers))
+        zk_session_arm(s, 0); /* no memory for it: the first attempt fails, and tries again */
+    return s;
+}
+
+void zk_session_finish(struct zk_session *s, bool is_confirmed)
+{
+    zk_session_closed_fn *on_closed = s->on_closed;
+    void *user = s->closed_user;
+    bool is_released = is_confirmed || !s->has_session;
+
+    disarm(s);
+    zk_client_close(&s->client);
+    assert(s->under_way == 0);
+    while (s->refused)
+        zk_request_answer_refused(s);
+    event_del(&s->kick);
+    session_free(s);
+    if (on_closed)
+        on_closed(is_released, user);
+}
+
+void zk_session_free(struct zk_session *s)
+{
+    if (!s)
+        return;
+    assert(s->calling == 0 && s->client.depth == 0);
+    s->is_closing = true;
+    zk_session_finish(s, false);
+}
+
+bool zk_session_is_connected(const struct zk_session *s)
+{
+    return s->link == ZK_LINK_CONNECTED && zk_client_has_socket(&s->client);
+}
+
+int64_t zk_session_id(const struct zk_session *s)
+{
+    return s->id;
+}
