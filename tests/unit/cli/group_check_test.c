@@ -7,10 +7,14 @@
 
 static const struct assign_subscription one_stream[] = {{"t", 1}};
 
-static const struct group_member member_a = {
-    .consumer_id = "g_a", .session = 1, .subscriptions = one_stream, .subscription_count = 1};
-static const struct group_member member_b = {
-    .consumer_id = "g_b", .session = 2, .subscriptions = one_stream, .subscription_count = 1};
+#define MEMBER_A                                                                                   \
+    {                                                                                              \
+        .consumer_id = "g_a", .session = 1, .subscriptions = one_stream, .subscription_count = 1   \
+    }
+#define MEMBER_B                                                                                   \
+    {                                                                                              \
+        .consumer_id = "g_b", .session = 2, .subscriptions = one_stream, .subscription_count = 1   \
+    }
 
 #define OWNED(number, thread, session)                                                             \
     {                                                                                              \
@@ -30,78 +34,78 @@ struct group_case {
 
 static const struct group_case cases[] = {
     {.name = "healthy",
-     .members = {member_a, member_b},
+     .members = {MEMBER_A, MEMBER_B},
      .member_count = 2,
      .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_a-0", 1), OWNED(2, "g_b-0", 2),
                     OWNED(3, "g_b-0", 2)},
      .partition_count = 4,
      .want = ""},
     {.name = "more members than partitions",
-     .members = {member_a, member_b},
+     .members = {MEMBER_A, MEMBER_B},
      .member_count = 2,
      .partitions = {OWNED(0, "g_a-0", 1)},
      .partition_count = 1,
      .want = ""},
     {.name = "a missing owner",
-     .members = {member_a, member_b},
+     .members = {MEMBER_A, MEMBER_B},
      .member_count = 2,
      .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, NULL, 0), OWNED(2, "g_b-0", 2),
                     OWNED(3, "g_b-0", 2)},
      .partition_count = 4,
      .want = "unowned: [t,1] has no owner\n"},
     {.name = "the owner has left",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_b-0", 2)},
      .partition_count = 2,
      .want = "unregistered: [t,1] is owned by g_b-0, which is not registered\n"},
     {.name = "text that is no thread id",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {OWNED(0, "nonsense", 1), OWNED(1, "", 1)},
      .partition_count = 2,
      .want = "unregistered: [t,0] is owned by nonsense, which is not registered\n"
              "unregistered: [t,1] is owned by , which is not registered\n"},
     {.name = "a name is a part of another",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-1-0", 1)},
      .partition_count = 1,
      .want = "unregistered: [t,0] is owned by g_a-1-0, which is not registered\n"},
     {.name = "held by the member's session of before",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-0", 0xabc)},
      .partition_count = 1,
      .want = "session: [t,0] names g_a-0, but session 0xabc holds it and 0x1 holds the member\n"},
     {.name = "a persistent owner node",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-0", 0)},
      .partition_count = 1,
      .want = "session: [t,0] names g_a-0, but session 0x0 holds it and 0x1 holds the member\n"},
     {.name = "wrong share",
-     .members = {member_a, member_b},
+     .members = {MEMBER_A, MEMBER_B},
      .member_count = 2,
      .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_b-0", 2)},
      .partition_count = 2,
      .want = ""},
     {.name = "wrong share, swapped",
-     .members = {member_a, member_b},
+     .members = {MEMBER_A, MEMBER_B},
      .member_count = 2,
      .partitions = {OWNED(0, "g_b-0", 2), OWNED(1, "g_a-0", 1)},
      .partition_count = 2,
      .want = "wrong_owner: [t,0] is owned by g_b-0, but range gives it to g_a-0\n"
              "wrong_owner: [t,1] is owned by g_a-0, but range gives it to g_b-0\n"},
     {.name = "a thread that the member has not",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-1", 1)},
      .partition_count = 1,
      .want = "wrong_owner: [t,0] is owned by g_a-1, but range gives it to g_a-0\n"},
     {.name = "range by the code, not by the documentation",
-     .members = {member_a,
-                 member_b,
+     .members = {MEMBER_A,
+                 MEMBER_B,
                  {.consumer_id = "g_c",
                   .session = 3,
                   .subscriptions = one_stream,
@@ -112,8 +116,8 @@ static const struct group_case cases[] = {
      .partition_count = 4,
      .want = ""},
     {.name = "the same by the documentation",
-     .members = {member_a,
-                 member_b,
+     .members = {MEMBER_A,
+                 MEMBER_B,
                  {.consumer_id = "g_c",
                   .session = 3,
                   .subscriptions = one_stream,
@@ -125,7 +129,7 @@ static const struct group_case cases[] = {
      .strategy = ASSIGN_CEIL,
      .want = "wrong_owner: [t,3] is owned by g_c-0, but ceil gives it to g_b-0\n"},
     {.name = "owned, but of a topic without that partition",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-0", 1),
                     {.partition = 7,
@@ -137,7 +141,7 @@ static const struct group_case cases[] = {
      .partition_count = 2,
      .want = "wrong_owner: [t,7] is owned by g_a-0, but nobody that subscribes to it should\n"},
     {.name = "an offset of a partition that is gone is nobody's",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-0", 1),
                     {.partition = 7, .offset = 3, .log_end = -1, .leader = -1}},
@@ -153,7 +157,7 @@ static const struct group_case cases[] = {
      .want = "no_members: nobody is registered in group g\n"
              "unregistered: [t,0] is owned by g_a-0, which is not registered\n"},
     {.name = "an odd member takes no part",
-     .members = {member_a, {.consumer_id = "g_odd", .session = 9, .odd = "no JSON object"}},
+     .members = {MEMBER_A, {.consumer_id = "g_odd", .session = 9, .odd = "no JSON object"}},
      .member_count = 2,
      .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_a-0", 1)},
      .partition_count = 2,
@@ -183,7 +187,7 @@ static const struct group_case cases[] = {
      .want = "member: member g_a is a persistent node: no session holds it, and it will not go by "
              "itself\n"},
     {.name = "with a filter, shares are not compared, the rest is",
-     .members = {member_a,
+     .members = {MEMBER_A,
                  {.consumer_id = "g_f",
                   .session = 4,
                   .pattern = ZK_PATTERN_WHITE_LIST,
@@ -196,7 +200,7 @@ static const struct group_case cases[] = {
              "unowned: [t,2] has no owner\n"
              "unchecked: a member subscribes by a filter\n"},
     {.name = "an offset that is none",
-     .members = {member_a},
+     .members = {MEMBER_A},
      .member_count = 1,
      .partitions = {{.partition = 0,
                      .exists = true,
@@ -258,7 +262,7 @@ static void test_roundrobin_needs_equal_subscriptions(void **state)
 {
     (void)state;
     static const struct assign_subscription two_streams[] = {{"t", 1}, {"u", 2}};
-    struct group_member member = member_a;
+    struct group_member member = MEMBER_A;
     member.subscriptions = two_streams;
     member.subscription_count = 2;
     struct group_partition t0 = OWNED(0, "g_a-0", 1), u0 = OWNED(0, "g_a-1", 1);
@@ -279,7 +283,7 @@ static void test_printed(void **state)
         {.partition = 10, .exists = true, .offset = -1, .log_end = 1234567890, .leader = -1},
     };
     struct group_member members[] = {
-        member_a, {.consumer_id = "g_odd", .session = 0xff, .odd = "no \"JSON\""}};
+        MEMBER_A, {.consumer_id = "g_odd", .session = 0xff, .odd = "no \"JSON\""}};
     struct group_topic topic = {"t", true, partitions, 2};
     struct group_view view = {"g", true, members, 2, &topic, 1};
     struct arena arena;
