@@ -115,7 +115,7 @@ static void show(struct log *log, int level, enum log_facility facility, uint64_
     if (is_known && now_ms - before.shown_ms < INTERVAL_MS) {
         slot->held++;
         slot->level = level;
-        snprintf(slot->text, sizeof slot->text, "%s", text);
+        snprintf(slot->text, sizeof slot->text, "%.*s", (int)sizeof slot->text - 1, text);
         return;
     }
     *slot = (struct cause){.hash = hash, .shown_ms = now_ms};

@@ -424,84 +424,108 @@ static void hand_out_report(zkc_stream *s, const struct queued *chunk, enum zkc_
     add(&s->reports, 1);
 }
 
-static char *fault_text(const zkc_stream *s, enum zkc_err err, int64_t offset)
+static char *fault_text(const zkc_stream *s, int64_t offset, const char *what)
 {
-    const struct message_fault *fault = &s->current.iter.fault;
     char text[TOPIC_NAME_MAX + 320];
-    int n = snprintf(text, sizeof text, "[%s,%" PRId32 "] offset %" PRId64 ": ", s->topic,
-                     s->current.chunk.claim->partition, offset);
-    if (err == ZKC_ERR_CORRUPT)
-        snprintf(text + n, sizeof text - (size_t)n, "the stored data cannot be read: %s",
-                 fault->reason);
-    else
-        snprintf(text + n, sizeof text - (size_t)n,
-                 "a message of %zu bytes does not fit fetch.message.max.bytes; raise it above that",
-                 fault->size_needed);
+    snprintf(text, sizeof text, "[%s,%" PRId32 "] offset %" PRId64 ": %s", s->topic,
+             s->current.chunk.claim->partition, offset, what);
     return strdup(text);
 }
 
-/* The iterator found something that is no message. True: *out reports it. The position moves past a
- * broken message once that is reported, unless the offset is itself not to be believed. */
-static bool report_fault(zkc_stream *s, enum zkc_err err, struct zkc_message *out)
+/* Reports data that is no message, if it is anybody's business: true. */
+static bool report_fault(zkc_stream *s, enum zkc_err err, int64_t offset, const char *what,
+                         struct zkc_message *out)
 {
     struct queued *chunk = &s->current.chunk;
     struct gate *gate = &chunk->claim->gate;
-    int64_t offset = err == ZKC_ERR_CORRUPT ? s->current.iter.fault.offset : chunk->fetch_offset;
-    bool is_believable = offset >= chunk->fetch_offset && offset < chunk->high_watermark;
-    if (gate_is_closed(gate))
+    if (gate_is_closed(gate) || (offset >= 0 && offset < gate_position(gate)))
         return false;
-    if (err == ZKC_ERR_CORRUPT && offset >= 0 && offset < gate_position(gate))
-        return false; /* before what is asked for: nobody's business */
-    if (err == ZKC_ERR_CORRUPT && is_believable)
-        gate_raise(gate, offset + 1);
-
     struct notice notice = {
-        .claim = claim_ref(chunk->claim), .offset = offset, .text = fault_text(s, err, offset)};
+        .claim = claim_ref(chunk->claim), .offset = offset, .text = fault_text(s, offset, what)};
     tell_loop_take(s, &notice);
-    hand_out_report(s, chunk, err, offset, fault_text(s, err, offset), out);
+    hand_out_report(s, chunk, err, offset, fault_text(s, offset, what), out);
     return true;
+}
+
+/* A broken message. Once it is reported the position moves past it, unless the offset is itself not
+ * to be believed: it stands outside of what the checksum covers. */
+static bool report_corrupt(zkc_stream *s, int64_t offset, const char *reason,
+                           struct zkc_message *out)
+{
+    const struct queued *chunk = &s->current.chunk;
+    char what[200];
+    snprintf(what, sizeof what, "the stored data cannot be read: %s", reason);
+    if (!report_fault(s, ZKC_ERR_CORRUPT, offset, what, out))
+        return false;
+    if (offset >= chunk->fetch_offset && offset < chunk->high_watermark)
+        gate_raise(&chunk->claim->gate, offset + 1);
+    return true;
+}
+
+static bool report_too_large(zkc_stream *s, size_t size_needed, struct zkc_message *out)
+{
+    size_t fetched = s->current.chunk.records.len;
+    char what[160];
+    snprintf(what, sizeof what,
+             "a message of %zu bytes does not fit into the %zu that were fetched; raise "
+             "fetch.message.max.bytes",
+             size_needed > fetched ? size_needed : fetched + 1, fetched);
+    return report_fault(s, ZKC_ERR_TOO_LARGE, s->current.chunk.fetch_offset, what, out);
+}
+
+static void fill(const zkc_stream *s, const struct message_view *m, struct zkc_message *out)
+{
+    const struct queued *chunk = &s->current.chunk;
+    *out = (struct zkc_message){
+        .topic = s->topic,
+        .partition = chunk->claim->partition,
+        .offset = m->offset,
+        .key = m->key.data,
+        .key_len = m->key.len,
+        .value = m->value.data,
+        .value_len = m->value.len,
+        .high_watermark = chunk->high_watermark,
+    };
 }
 
 /* The next message of the current chunk. TAKE_PENDING: there is no further one, and the chunk has
  * been released. */
 static int next_message(zkc_stream *s, struct zkc_message *out)
 {
-    struct current *c = &s->current;
-    struct claim *claim = c->chunk.claim;
+    struct message_iter *iter = &s->current.iter;
+    struct claim *claim = s->current.chunk.claim;
+    struct message_view m;
     for (;;) {
-        struct message_view m;
-        enum message_iter_result result = message_iter_next(&c->iter, &m);
-        if (result == MESSAGE_ITER_MESSAGE) {
-            enum gate_answer answer = claim_pass(claim, m.offset);
-            if (answer == GATE_BELOW)
-                continue; /* a wrapper begins before what was asked for */
-            if (answer == GATE_CLOSED)
+        switch (message_iter_next(iter, &m)) {
+        case MESSAGE_ITER_MESSAGE:
+            if (m.offset < GATE_POSITION_MAX)
                 break;
-            *out = (struct zkc_message){
-                .topic = s->topic,
-                .partition = claim->partition,
-                .offset = m.offset,
-                .key = m.key.data,
-                .key_len = m.key.len,
-                .value = m.value.data,
-                .value_len = m.value.len,
-                .high_watermark = c->chunk.high_watermark,
-            };
+            if (report_corrupt(s, m.offset, "its offset cannot be", out))
+                return ZKC_OK;
+            continue;
+        case MESSAGE_ITER_CORRUPT:
+            if (report_corrupt(s, iter->fault.offset, iter->fault.reason, out))
+                return ZKC_OK;
+            continue;
+        case MESSAGE_ITER_TOO_LARGE: {
+            bool is_reported = report_too_large(s, iter->fault.size_needed, out);
+            current_end(s);
+            return is_reported ? ZKC_OK : TAKE_PENDING;
+        }
+        case MESSAGE_ITER_NOMEM: return ZKC_ERR_NOMEM;
+        case MESSAGE_ITER_END:
+        case MESSAGE_ITER_PARTIAL: current_end(s); return TAKE_PENDING;
+        }
+        switch (claim_pass(claim, m.offset)) {
+        case GATE_PASSED:
+            fill(s, &m, out);
             add(&s->messages, 1);
             add(&s->bytes, m.key.len + m.value.len);
             return ZKC_OK;
+        case GATE_BELOW: break; /* a wrapper begins before what was asked for */
+        case GATE_CLOSED: current_end(s); return TAKE_PENDING;
         }
-        if (result == MESSAGE_ITER_NOMEM)
-            return ZKC_ERR_NOMEM;
-        if (result == MESSAGE_ITER_CORRUPT && report_fault(s, ZKC_ERR_CORRUPT, out))
-            return ZKC_OK;
-        if (result == MESSAGE_ITER_TOO_LARGE && report_fault(s, ZKC_ERR_TOO_LARGE, out))
-            return ZKC_OK;
-        if (result == MESSAGE_ITER_END || result == MESSAGE_ITER_PARTIAL)
-            break;
     }
-    current_end(s);
-    return TAKE_PENDING;
 }
 
 /* The oldest chunk whose claim is open. False: none. */
