@@ -1,6 +1,5 @@
 #include "tests/unit/alloc_fail.h"
-#include <stdlib.h>
-#include <string.h>
+#include "tests/unit/test.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -57,7 +56,15 @@ char *__wrap_strdup(const char *text)
     return is_to_fail() ? NULL : __real_strdup(text);
 }
 
-void *alloc_fail_malloc(size_t size)
+void alloc_fail_each(enum zkc_err (*body)(const void *input), const void *input)
 {
-    return __wrap_malloc(size);
+    bool failed = true;
+    for (size_t n = 0; failed; n++) {
+        alloc_fail_at(n);
+        enum zkc_err err = body(input);
+        failed = alloc_fail_stop();
+        if (err != (failed ? ZKC_ERR_NOMEM : ZKC_OK))
+            fail_msg("allocation %zu %s: %s", n, failed ? "failed" : "was not needed",
+                     zkc_err_name(err));
+    }
 }

@@ -2,6 +2,8 @@
 #include "zkconsumer/core/zk/json.h"
 #include <stdlib.h>
 
+#define HOST_LEN_MAX 255 /* of a name in DNS; longer ones cannot be resolved */
+
 struct endpoint {
     struct bytes listener; /* name of the listener: before 0.10.2 the protocol itself */
     struct bytes host;     /* without brackets; may be empty: all interfaces */
@@ -33,7 +35,8 @@ static bool read_endpoint(const char *text, struct endpoint *out)
     out->host = bytes_of(scheme_end + 3, (size_t)(colon - scheme_end - 3));
     if (out->host.len >= 2 && out->host.data[0] == '[' && out->host.data[out->host.len - 1] == ']')
         out->host = bytes_of(out->host.data + 1, out->host.len - 2);
-    return out->host.len > 0 && read_port(bytes_of_text(colon + 1), &out->port);
+    return out->host.len > 0 && out->host.len <= HOST_LEN_MAX &&
+           read_port(bytes_of_text(colon + 1), &out->port);
 }
 
 /* The protocol of a listener: by the map, or the name itself where the map has none. */
@@ -59,11 +62,11 @@ static bool find_plaintext(json_t *json, struct endpoint *out)
 
 static bool find_host_and_port(json_t *json, struct endpoint *out)
 {
-    const char *host = json_string_value(json_object_get(json, "host"));
+    struct bytes host = bytes_of_text(json_string_value(json_object_get(json, "host")));
     json_int_t port = json_integer_value(json_object_get(json, "port"));
-    if (!host || !host[0] || port < 1 || port > 65535)
+    if (!host.len || host.len > HOST_LEN_MAX || port < 1 || port > 65535)
         return false;
-    *out = (struct endpoint){.host = bytes_of_text(host), .port = (int32_t)port};
+    *out = (struct endpoint){.host = host, .port = (int32_t)port};
     return true;
 }
 

@@ -56,10 +56,11 @@ static bool is_hex(uint8_t c)
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
+/* Scala's whitespaceChar: all control characters but 1A, which it takes for the end of the text. */
 static bool is_blank(uint8_t c)
 {
-    return c <= ' ';
-} /* Scala's whitespaceChar */
+    return c <= ' ' && c != 0x1A;
+}
 
 #define TELL_JAVA(s, ...)                                                                          \
     do {                                                                                           \
