@@ -19,4 +19,20 @@ bool alloc_fail_stop(void);
  * fails the test. */
 void alloc_fail_each(enum zkc_err (*body)(const void *input), const void *input);
 
+/* The same for a body in place, which sets `failed` to whether it saw an allocation failure; n is
+ * the number of the allocation that fails. The body must not have commas outside of parentheses. */
+#define ALLOC_FAIL_EACH(n, failed, body)                                                           \
+    do {                                                                                           \
+        bool injected_ = true;                                                                     \
+        for (size_t n = 0; injected_; n++) {                                                       \
+            bool failed = false;                                                                   \
+            alloc_fail_at(n);                                                                      \
+            body;                                                                                  \
+            injected_ = alloc_fail_stop();                                                         \
+            if (failed != injected_)                                                               \
+                fail_msg("allocation %zu: %s", n,                                                  \
+                         failed ? "error without a failure" : "ignored");                          \
+        }                                                                                          \
+    } while (0)
+
 #endif
