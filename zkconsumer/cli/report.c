@@ -15,6 +15,13 @@ enum report_level report_level(void)
     return level_now;
 }
 
+void report_set_level_by(const struct cli_args *args, size_t quiet, size_t verbose)
+{
+    report_set_level(cli_args_has(args, verbose) ? REPORT_VERBOSE
+                     : cli_args_has(args, quiet) ? REPORT_QUIET
+                                                 : REPORT_NORMAL);
+}
+
 /* One write() per line, so that lines of several threads and processes do not mix. */
 static void write_line(const char *lead, const char *fmt, va_list args)
 {

@@ -16,6 +16,9 @@ enum report_level {
 void report_set_level(enum report_level level);
 enum report_level report_level(void);
 
+/* By --quiet and --verbose; the latter wins. */
+void report_set_level_by(const struct cli_args *args, size_t quiet, size_t verbose);
+
 /* "% text" */
 void report_status(const char *fmt, ...) ZKC_PRINTF(1, 2);
 

@@ -1,0 +1,35 @@
+/* Options that several commands have, with one text. */
+#ifndef ZKC_CLI_COMMON_OPTIONS_H
+#define ZKC_CLI_COMMON_OPTIONS_H
+
+#define OPTION_ZOOKEEPER                                                                           \
+    {                                                                                              \
+        "zookeeper zkconnect zookeeper.connect", 0, "HOST:PORT[,...][/CHROOT]", false,             \
+            "The ZooKeeper servers; the chroot once, after the last of them."                      \
+    }
+
+#define OPTION_TIMEOUT_DEFAULT_MS 30000
+#define OPTION_TIMEOUT                                                                             \
+    {                                                                                              \
+        "timeout", 0, "MS", false,                                                                 \
+            "Give up after so many milliseconds, all together. Default: 30000."                    \
+    }
+
+#define OPTION_QUIET                                                                               \
+    {                                                                                              \
+        "quiet", 'q', NULL, false, "Say on stderr only what went wrong."                           \
+    }
+
+#define OPTION_VERBOSE                                                                             \
+    {                                                                                              \
+        "verbose", 'v', NULL, false, "Show the library's own log on stderr, too."                  \
+    }
+
+#define OPTION_HELP                                                                                \
+    {                                                                                              \
+        "help", 'h', NULL, false, "Show this help and do nothing else."                            \
+    }
+
+#define EXAMPLE_ZOOKEEPER "--zookeeper=zk1:2181/kafka"
+
+#endif

@@ -1,0 +1,199 @@
+/* zkconsumer groups describe */
+#include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/group_check.h"
+#include "zkconsumer/cli/group_print.h"
+#include "zkconsumer/cli/group_read.h"
+#include "zkconsumer/cli/output.h"
+#include "zkconsumer/cli/report.h"
+#include "zkconsumer/core/base/array.h"
+#include "zkconsumer/core/zk/path.h"
+#include <unistd.h>
+
+enum { GROUP, ZOOKEEPER, STRATEGY, JSON, TIMEOUT, HELP, OPTIONS };
+
+static const struct cli_option options[OPTIONS] = {
+    [GROUP] = {"group group.id", 'G', "GROUP", false, "The group."},
+    [ZOOKEEPER] = OPTION_ZOOKEEPER,
+    [STRATEGY] = {"strategy partition.assignment.strategy", 0, "RULE", false,
+                  "Which rule the members assign by: range (what Kafka's consumers do), ceil (what "
+                  "Kafka's documentation says) or roundrobin. Nothing in ZooKeeper records it. "
+                  "Default: range."},
+    [JSON] = {"json", 'J', NULL, false,
+              "One JSON object instead of columns; what is not known is null."},
+    [TIMEOUT] = OPTION_TIMEOUT,
+    [HELP] = OPTION_HELP,
+};
+
+#define ANSWERS_BYTES_MAX ((size_t)4 << 30)
+
+struct plan {
+    const char *group;
+    enum assign_strategy strategy;
+    int64_t timeout_ms;
+    bool is_json;
+};
+
+static bool parse_strategy(const char *text, enum assign_strategy *out)
+{
+    static const enum assign_strategy all[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_ROUNDROBIN};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (strcmp(text, assign_strategy_name(all[i])) == 0) {
+            *out = all[i];
+            return true;
+        }
+    }
+    report_error("--strategy=%s: expected range, ceil or roundrobin", text);
+    return false;
+}
+
+static bool read_plan(const struct cli_args *args, struct plan *plan)
+{
+    char text[256];
+    struct why why;
+    *plan = (struct plan){
+        .group = cli_args_text(args, GROUP, ""),
+        .timeout_ms = OPTION_TIMEOUT_DEFAULT_MS,
+        .is_json = cli_args_has(args, JSON),
+    };
+    if (!cli_args_number(args, TIMEOUT, 1, INT32_MAX, &plan->timeout_ms, text, sizeof text)) {
+        report_error("%s", text);
+        return false;
+    }
+    const char *example = "zkconsumer groups describe --group=billing " EXAMPLE_ZOOKEEPER;
+    if (!report_needs(args, GROUP, example) || !report_needs(args, ZOOKEEPER, example) ||
+        !report_takes_no_operands(args) ||
+        !parse_strategy(cli_args_text(args, STRATEGY, "range"), &plan->strategy))
+        return false;
+    if (zk_check_group(plan->group, &why) != ZKC_OK) {
+        report_error("--group: %s", why.text);
+        return false;
+    }
+    return true;
+}
+
+/* Each reason once: a broker that is down has many partitions. */
+static void report_missing_ends(const struct group_view *view)
+{
+    const char *said = NULL;
+    for (size_t i = 0; i < view->topic_count; i++) {
+        const struct group_topic *t = &view->topics[i];
+        for (size_t n = 0; n < t->partition_count; n++) {
+            const char *missing = t->partitions[n].end_missing;
+            if (missing && (!said || strcmp(said, missing) != 0))
+                report_warning("log end of [%s,%d] is not known: %s", t->name,
+                               (int)t->partitions[n].partition, missing);
+            said = missing ? missing : said;
+        }
+    }
+}
+
+static enum cli_exit print(const struct group_read *read, const struct group_problems *problems,
+                           bool is_json)
+{
+    struct output out;
+    output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
+    (is_json ? group_print_json : group_print_table)(&read->view, problems, &out.buf);
+    enum cli_exit code = output_finish(&out);
+    output_deinit(&out);
+    return code;
+}
+
+static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, struct arena *arena)
+{
+    struct group_read read;
+    struct group_problems problems;
+    struct why why;
+    enum zkc_err err = group_read(r, plan->group, arena, &read, &why);
+    if (!err && (err = group_check(&read.view, plan->strategy, arena, &problems)) != ZKC_OK)
+        why_set(&why, "group %s: %s", plan->group, zkc_err_text(err));
+    if (err) {
+        report_error("%s", why.text);
+        return report_exit_of(err);
+    }
+    enum cli_exit code = print(&read, &problems, plan->is_json);
+    report_missing_ends(&read.view);
+    if (read.is_changing)
+        report_warning("the group changed while it was read: what is shown may be of different "
+                       "moments");
+    if (problems.unchecked)
+        report_status("who should own what was not checked: %s", problems.unchecked);
+    if (code != CLI_DONE)
+        return code;
+    if (problems.count)
+        return CLI_PROBLEM;
+    if (read.ends_err == ZKC_OK)
+        return CLI_DONE;
+    return read.ends_err == ZKC_ERR_UNREACHABLE ? CLI_UNREACHABLE : CLI_TIMED_OUT;
+}
+
+static enum cli_exit run(const struct cli_args *args)
+{
+    struct plan plan;
+    if (!read_plan(args, &plan))
+        return CLI_FAILED;
+    struct zk_reader *r;
+    struct why why;
+    enum zkc_err err =
+        zk_reader_open(cli_args_text(args, ZOOKEEPER, ""), plan.timeout_ms, &r, &why);
+    if (err) {
+        report_error("%s", why.text);
+        return report_exit_of(err);
+    }
+    struct arena arena;
+    arena_init(&arena, ANSWERS_BYTES_MAX);
+    enum cli_exit code = describe(r, &plan, &arena);
+    arena_deinit(&arena);
+    zk_reader_close(r);
+    return code;
+}
+
+static const struct cli_pair examples[] = {
+    {"zkconsumer groups describe --group=billing " EXAMPLE_ZOOKEEPER,
+     "Who owns what, how far behind, and what is wrong."},
+    {"zkconsumer groups describe --group=billing " EXAMPLE_ZOOKEEPER
+     " --json | jq '[.partitions[].lag] | add'",
+     "The lag of the whole group."},
+    {"zkconsumer groups describe --group=billing " EXAMPLE_ZOOKEEPER " >/dev/null || echo trouble",
+     "A check for cron: every problem makes the exit status 2."},
+};
+
+static const struct cli_pair exits[] = {
+    {"0", "every partition is owned by the member that should own it"},
+    {"1", "usage, or stdout could not be written"},
+    {"2", "a problem was found, listed on stdout; also: no such group, nobody registered"},
+    {"3", "ZooKeeper, or a broker that leads a partition, could not be reached"},
+    {"4", "not everything could be read in time, or a partition has no leader"},
+};
+
+const struct cli_command command_groups_describe = {
+    .name = "groups describe",
+    .summary = "Show and check a group: members, owners, offsets, lag",
+    .synopsis = "--group=GROUP --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
+    .description =
+        "Prints a row for each partition of the topics that the group's members subscribe to, or "
+        "of "
+        "which it has offsets or owners in ZooKeeper: the committed offset (the next to read), the "
+        "end of the partition log as its leader tells it now, the lag, and the owner, a thread id "
+        "(<consumer id>-<number of the stream>). What is not known is \"unknown\", never 0. Below "
+        "come "
+        "the members, with the session that holds their registration.\n"
+        "Then the group is checked, and each problem gets a line: a partition without owner; an "
+        "owner "
+        "that is not registered; an owner node that is held by another session than the member's "
+        "registration, which is what remains of an expired session; an owner that is not the one "
+        "whom "
+        "the assignment rule chooses; a registration that cannot be read or that makes Java "
+        "members "
+        "fail in every rebalance; an offset that is no number; nobody registered at all.\n"
+        "Everything is read, nothing is written or created. A rebalance that is under way shows as "
+        "problems that are gone a few seconds later. Offsets that the group keeps in Kafka "
+        "(offsets.storage=kafka) are not shown. While a member subscribes by a filter (whitelist, "
+        "blacklist), shares are not compared with the rule.",
+    .options = options,
+    .option_count = OPTIONS,
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exits = exits,
+    .exit_count = ARRAY_LEN(exits),
+    .run = run,
+};

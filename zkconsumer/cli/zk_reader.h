@@ -1,0 +1,50 @@
+/* ZooKeeper for commands that ask and wait: one session on an event loop of its own, operations in
+ * batches, everything together within one limit of time. For operations that may be sent twice
+ * (reads, deletes): after a lost connection what was not answered is sent again. */
+#ifndef ZKC_CLI_ZK_READER_H
+#define ZKC_CLI_ZK_READER_H
+
+#include "zkconsumer/core/base/arena.h"
+#include "zkconsumer/core/base/why.h"
+#include "zkconsumer/core/zk/op.h"
+#include <zkconsumer/error.h>
+
+struct zk_reader;
+
+/* Connects and waits until a server has taken us on. `connect` is zookeeper.connect; timeout_ms is
+ * for this and everything that follows until the close. On success the caller ends *out with
+ * zk_reader_close(). On failure `why` says what and where.
+ *
+ * ZKC_ERR_CONFIG       `connect` is not valid
+ * ZKC_ERR_UNREACHABLE  no server took us on
+ * ZKC_ERR_ZOOKEEPER    the server refused the credentials
+ * ZKC_ERR_SYSTEM, ZKC_ERR_NOMEM */
+ZKC_MUST_CHECK enum zkc_err zk_reader_open(const char *connect, int64_t timeout_ms,
+                                           struct zk_reader **out, struct why *why);
+
+/* Carries out the operations, in order, and waits for the answers. results[i] is the answer to
+ * ops[i]: what the server said, ZK_NO_NODE among it; data and children are in `arena`, data is
+ * followed by a zero byte that does not count. After a failure the reader is good for nothing but
+ * zk_reader_close().
+ *
+ * ZKC_ERR_TIMED_OUT    the time of zk_reader_open() is up
+ * ZKC_ERR_UNREACHABLE  the connection was lost and no server takes us on again
+ * ZKC_ERR_ZOOKEEPER, ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE (the arena's maximum) */
+ZKC_MUST_CHECK enum zkc_err zk_reader_run(struct zk_reader *r, const struct zk_op *ops,
+                                          size_t count, struct arena *arena,
+                                          struct zk_result *results, struct why *why);
+
+/* Deletes a node with all that is below it; none there is fine. What others add meanwhile makes it
+ * start again, a few times.
+ *
+ * As zk_reader_run(); ZKC_ERR_ZOOKEEPER also when the server refuses */
+ZKC_MUST_CHECK enum zkc_err zk_reader_delete_tree(struct zk_reader *r, const char *path,
+                                                  struct why *why);
+
+/* What is left of the time of zk_reader_open(), 0 at least. */
+int64_t zk_reader_left_ms(const struct zk_reader *r);
+
+/* Ends the session, with a second's limit of its own. NULL is allowed. */
+void zk_reader_close(struct zk_reader *r);
+
+#endif
