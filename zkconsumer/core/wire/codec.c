@@ -291,12 +291,13 @@ static int64_t integer_field(struct wire_codec *c, const char *name, size_t size
 
 void wire_bool(struct wire_codec *c, const char *name, bool *v)
 {
-    if (c->direction != WIRE_PRINT) {
-        *v = integer_field(c, name, 1, *v) != 0;
-        return;
-    }
     begin_value(c, name);
-    buf_append_text(c->out, *v ? "true" : "false");
+    if (c->direction == WIRE_READ)
+        *v = integer(c, name, 1, 0) != 0;
+    else if (c->direction == WIRE_PRINT)
+        buf_append_text(c->out, *v ? "true" : "false");
+    else
+        integer(c, name, 1, *v);
 }
 
 void wire_i8(struct wire_codec *c, const char *name, int8_t *v)
