@@ -22,9 +22,14 @@ static void test_quotes_foreign_bytes(void **state)
         size_t len;
         const char *want;
     } cases[] = {
-        {"plain text", 10, "plain text"}, {"", 0, ""},
-        {"a\"b\\c", 5, "a\\\"b\\\\c"},    {"\n\r\t\0\x1b\x7f", 6, "\\n\\r\\t\\x00\\x1b\\x7f"},
+        {"plain text", 10, "plain text"},
+        {"", 0, ""},
+        {"a\"b\\c", 5, "a\\\"b\\\\c"},
+        {"\n\r\t\0\x1b\x7f", 6, "\\n\\r\\t\\x00\\x1b\\x7f"},
         {"\xC3\xA9", 2, "\xC3\xA9"},
+        {"a\xff\xfe", 3, "a\\xff\\xfe"},
+        {"\xC3", 1, "\\xc3"},
+        {"\xC2\x85", 2, "\\xc2\\x85"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_string_equal(why_quote(bytes_of(cases[i].bytes, cases[i].len)).text, cases[i].want);
@@ -45,6 +50,10 @@ static void test_long_quotes_are_cut(void **state)
     assert_int_equal(strlen(why_quote(bytes_of(bytes, 20)).text), 80);
     cut = why_quote(bytes_of(bytes, 21));
     assert_string_equal(cut.text + 76, "\\x01...");
+    memset(bytes, 'x', sizeof bytes);
+    memcpy(bytes + 79, "\xC3\xA9", 2);
+    cut = why_quote(bytes_of(bytes, 81));
+    assert_string_equal(cut.text + 78, "x..."); /* not in the middle of a character */
 }
 
 int main(void)

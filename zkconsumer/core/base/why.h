@@ -16,8 +16,9 @@ struct why {
 void why_clear(struct why *w);
 void why_set(struct why *w, const char *fmt, ...) ZKC_PRINTF(2, 3);
 
-/* Foreign bytes made fit for a line of text: control bytes, quotes and backslashes are written as
- * \n, \" or \x1b, what is longer than a quote holds is cut and ends in "...". */
+/* Foreign bytes made fit for a line of text: control characters, quotes, backslashes and bytes that
+ * are no UTF-8 are written as \n, \" or \x1b, what is longer than a quote holds is cut, between
+ * characters, and ends in "...". */
 #define WHY_QUOTE_SIZE 84
 
 struct why_quote {
