@@ -187,9 +187,9 @@ def test_help_and_versions(t):
     for words in (["--help"], ["help"], ["-h"]):
         code, out, err = run(*words)
         expect((code, err), (0, ""))
-        for command in ("consume", "produce", "groups list", "groups describe"):
+        for command in ("produce", "groups list", "groups describe"):
             expect_in("\n  %s " % command, out)
-    for command in (["consume"], ["produce"], ["groups", "list"], ["groups", "describe"]):
+    for command in (["produce"], ["groups", "list"], ["groups", "describe"]):
         first = run("help", *command)
         expect(first, run(*command, "--help"))
         expect(first, run(*command, "--nonsense", "-h"))
