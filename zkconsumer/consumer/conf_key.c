@@ -280,6 +280,8 @@ const char *conf_key_alias(const struct conf_key *key, const char *name)
 {
     const char *list = key->doc.aliases;
     size_t len = strlen(name);
+    if (strpbrk(name, ", "))
+        return NULL;
     for (const char *at = list; len && (at = strstr(at, name)); at += len) {
         bool is_item = (at == list || at[-1] == ' ') && (at[len] == ',' || !at[len]);
         if (is_item)

@@ -28,23 +28,27 @@ struct zkc_message {
     size_t value_len;
     int64_t high_watermark; /* of the partition, when this chunk was fetched */
     enum zkc_err err; /* ZKC_OK, or why this is no message but a report about its partition:
-                       * ZKC_ERR_TOO_LARGE, ZKC_ERR_CORRUPT, ZKC_ERR_OFFSET_RANGE; `value` is then a
-                       * text for people. The stream goes on. */
+                       * ZKC_ERR_TOO_LARGE, ZKC_ERR_CORRUPT, ZKC_ERR_OFFSET_RANGE, to a callback
+                       * also ZKC_ERR_NOMEM; `value` is then a text for people. The stream goes
+                       * on. */
 };
 
-/* Takes the next message, waiting for it up to timeout_ms (0: do not wait; -1: for ever). Taking a
- * message makes it count as consumed: the next commit covers it (as in Kafka 0.8).
+/* Takes the next message, waiting for it up to timeout_ms (0: do not wait; -1: consumer.timeout.ms,
+ * which is for ever unless set). Taking a message makes it count as consumed: the next commit covers
+ * it (as in Kafka 0.8).
  *
  * ZKC_ERR_TIMED_OUT  nothing came; not an end
+ * ZKC_ERR_INVALID    nothing is there, and waiting on the loop's own thread would be for ever
  * ZKC_ERR_END        the consumer is closed; for good
  * ZKC_ERR_REBALANCE  the first rebalance was given up: this stream never got a partition
- * ZKC_ERR_NOMEM      decompression; the stream goes on with the same message */
+ * ZKC_ERR_NOMEM      decompression; the stream goes on with the same message
+ * ZKC_ERR_WRONG_PROCESS  in a forked child */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_stream_next(zkc_stream *stream, int timeout_ms,
                                                     struct zkc_message *out);
 
 /* A descriptor that is readable while zkc_stream_next(stream, 0) may have something to return; for
- * poll, select, epoll or libevent. It belongs to the stream: do not read or close it. -1: no
- * descriptor to be had. Any thread. */
+ * poll, select, epoll or libevent. It stays readable after the end, as a file does. It belongs to the
+ * stream: do not read or close it. -1: no descriptor to be had. Any thread. */
 ZKC_API int zkc_stream_fd(zkc_stream *stream);
 
 /* Instead of taking: have each message brought, on the loop's thread. At most `batch_max` calls are
