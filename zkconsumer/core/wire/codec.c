@@ -1,4 +1,5 @@
 #include "zkconsumer/core/wire/codec.h"
+#include "zkconsumer/core/base/utf8.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -103,44 +104,20 @@ static void put(struct wire_codec *c, const char *name, const void *data, size_t
 
 /* ---- Printing: straight on; wire_struct_end() looks whether the output has failed ---- */
 
-/* Length of the well-formed UTF-8 sequence at p, 0 if there is none (RFC 3629). */
-static size_t utf8_sequence(const uint8_t *p, size_t left)
-{
-    static const struct {
-        uint8_t first, last, second_min, second_max, len;
-    } table[] = {
-        {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (p[0] < table[i].first || p[0] > table[i].last)
-            continue;
-        if (table[i].len > left)
-            return 0;
-        if (table[i].len > 1 && (p[1] < table[i].second_min || p[1] > table[i].second_max))
-            return 0;
-        for (size_t k = 2; k < table[i].len; k++)
-            if ((p[k] & 0xc0) != 0x80)
-                return 0;
-        return table[i].len;
-    }
-    return 0;
-}
-
 /* A JSON string; bytes that are not UTF-8 are shown as if they were Latin-1. */
 static void print_text(struct wire_codec *c, struct bytes v)
 {
     buf_append_byte(c->out, '"');
     for (size_t i = 0; i < v.len;) {
-        size_t n = utf8_sequence(v.data + i, v.len - i);
-        if (n == 1 && (v.data[i] == '"' || v.data[i] == '\\'))
-            buf_appendf(c->out, "\\%c", v.data[i]);
-        else if (n == 0 || v.data[i] < 0x20)
-            buf_appendf(c->out, "\\u%04x", v.data[i]);
+        const uint8_t *at = v.data + i;
+        struct utf8_char character = utf8_decode(at, v.len - i);
+        if (!character.valid || *at < 0x20)
+            buf_appendf(c->out, "\\u%04x", *at);
+        else if (*at == '"' || *at == '\\')
+            buf_appendf(c->out, "\\%c", *at);
         else
-            buf_append(c->out, v.data + i, n);
-        i += n ? n : 1;
+            buf_append(c->out, at, character.len);
+        i += character.len;
     }
     buf_append_byte(c->out, '"');
 }
