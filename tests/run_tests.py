@@ -120,7 +120,9 @@ def get_jars():
         try:
             jars.fetch(version, say)
         except jars.Unavailable as error:
-            say("tests with Kafka %s will be skipped: %s" % (version, error))
+            missing = [name for name in versions.KAFKA if not jars.is_cached(name)]
+            say("%s\n   tests with Kafka %s will be skipped" % (error, ", ".join(missing)))
+            break  # no network, most likely: the others would only take time to fail
     if jars.is_cached(versions.LEGACY):
         java_members.compiled()
 

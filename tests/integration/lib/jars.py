@@ -16,6 +16,9 @@ from . import versions
 from .testing import Skip
 
 
+_MAVEN_TIMEOUT_S = 300
+
+
 class Unavailable(Exception):
     """The jars cannot be had; the text says why."""
 
@@ -66,17 +69,19 @@ def _copy_dependencies(kafka, work):
     pom = work / "pom.xml"
     jars = work / "jars"
     pom.write_text(_pom(kafka))
-    command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies",
+    command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies",
                "-DoutputDirectory=%s" % jars, "-DincludeScope=runtime"]
     try:
         run = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600)
+                             stderr=subprocess.STDOUT, text=True, errors="replace",
+                             timeout=_MAVEN_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        raise Unavailable("mvn did not get Kafka %s within 10 minutes" % kafka.version) from None
+        raise Unavailable("mvn did not get Kafka %s within %d s"
+                          % (kafka.version, _MAVEN_TIMEOUT_S)) from None
     if run.returncode != 0 or not any(jars.glob("kafka*.jar")):
-        lines = [line for line in run.stdout.splitlines() if line.strip()]
-        raise Unavailable("mvn could not get Kafka %s (exit status %d):\n  %s"
-                          % (kafka.version, run.returncode, "\n  ".join(lines[:6])))
+        errors = [line for line in run.stdout.splitlines() if "ERROR" in line]
+        raise Unavailable("mvn could not get Kafka %s (exit status %d): %s"
+                          % (kafka.version, run.returncode, (errors or ["it said nothing"])[0]))
     os.rename(jars, folder(kafka.version))
 
 
