@@ -5,9 +5,10 @@ import time
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError
 
+from lib import topics
 from lib.broker import FAST_FAILOVER
 from lib.group import range_layout
-from lib.members import Account
+from lib.members import Account, Message
 from lib.testing import quick
 from lib.waiting import wait_for
 
@@ -104,6 +105,20 @@ def test_proxy_cut_before_and_after(t):
 
 
 @quick
+def test_proxy_loses_answers(t):
+    proxy = t.zookeeper_proxy(t.zookeeper())
+    server = client(t, proxy.server)
+    zk = client(t, proxy.listen("m1"))
+    proxy.hole("m1", "down")
+    result = zk.create_async("/done")
+    wait_for(lambda: server.exists("/done"), "the request to pass")
+    assert not result.ready()
+    proxy.heal("m1")
+    result.wait(10)
+    assert result.exception is not None, "the answer came"
+
+
+@quick
 def test_proxy_hold_and_delay(t):
     proxy = t.zookeeper_proxy(t.zookeeper())
     server = client(t, proxy.server)
@@ -121,6 +136,37 @@ def test_proxy_hold_and_delay(t):
     start = time.monotonic()
     zk.create("/slow")
     assert time.monotonic() - start >= 0.3  # never sooner, however busy the machine
+
+
+@quick
+def test_account_finds_what_is_wrong(t):
+    produced = {(0, 0), (0, 1), (1, 0)}
+
+    def message(partition, offset):
+        return Message("t", partition, offset, None, "")
+
+    good = [message(0, 0), message(0, 1), message(1, 0)]
+    Account(produced, good).check()
+    Account(produced, good + good[:1]).check(duplicates_max=1)
+    for what, delivered in (("lost: 1", good[1:]), ("delivered twice: 1", good + good[:1]),
+                            ("never produced: [(1, 1)]", good + [message(1, 1)])):
+        try:
+            Account(produced, delivered).check()
+        except AssertionError as error:
+            assert what in str(error), error
+        else:
+            raise AssertionError("not found: %s" % what)
+
+
+@quick
+def test_layouts(t):
+    """The example of kafka.admin.AdminUtils, and that of range in 0.8's documentation."""
+    layout = topics.assignment([0, 1, 2, 3, 4], 10, 3)
+    assert layout == {0: [0, 1, 2], 1: [1, 2, 3], 2: [2, 3, 4], 3: [3, 4, 0], 4: [4, 0, 1],
+                      5: [0, 2, 3], 6: [1, 3, 4], 7: [2, 4, 0], 8: [3, 0, 1], 9: [4, 1, 2]}, layout
+    assert topics.assignment([7], 2, 1, first_partition=1) == {1: [7]}
+    assert range_layout(5, ["b", "a"]) == {0: "a", 1: "a", 2: "a", 3: "b", 4: "b"}
+    assert range_layout(1, ["b", "a"]) == {0: "a"}
 
 
 def test_java_members_share_a_topic(t):
