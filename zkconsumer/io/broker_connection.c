@@ -194,6 +194,22 @@ static const char *api_name(int16_t key)
     return api ? api->name : "unknown";
 }
 
+/* Syslog's numbers, as in the public log callback. */
+enum { LOG_WARNING = 4, LOG_DEBUG = 7 };
+
+static void log_text(const struct broker_connection *c, int level, const char *text)
+{
+    if (c->config.on_log)
+        c->config.on_log(level, text, c->config.user);
+}
+
+static void log_debug(const struct broker_connection *c, const char *what)
+{
+    char text[TEXT_SIZE];
+    snprintf(text, sizeof text, "%s: %s", c->name, what);
+    log_text(c, LOG_DEBUG, text);
+}
+
 static void answer_none(struct waiting w, enum zkc_err err, const char *text)
 {
     w.on_response(err, NULL, BYTES_NULL, text, w.user);
@@ -267,6 +283,7 @@ static void on_later(evutil_socket_t fd, short what, void *user)
     int64_t backoff_ms =
         rng_backoff_ms(&c->rng, c->failures++, c->config.backoff_ms, c->config.backoff_max_ms);
     c->not_before_ms = saturating_add(now_ms(), backoff_ms);
+    log_text(c, c->waiting.count > 0 ? LOG_DEBUG : LOG_WARNING, text);
     fail_all(c, err, text);
     leave(c);
 }
@@ -416,6 +433,7 @@ static void connect_end(struct broker_connection *c)
     }
     c->state = STATE_CONNECTED;
     c->stats.connects++;
+    log_debug(c, "connected");
 }
 
 /* ---- writing ---- */
@@ -613,6 +631,7 @@ static void lost(struct broker_connection *c, const char *reason)
     }
     disconnect(c); /* brokers close connections that are idle: connections.max.idle.ms */
     c->state = STATE_IDLE;
+    log_debug(c, "closed by the broker while idle");
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *user)

@@ -35,6 +35,12 @@ struct broker_connection_config {
     size_t send_bytes_max;     /* requests that wait to be written, together */
     size_t requests_max;       /* requests that wait for their answer */
     uint64_t seed;             /* of the jitter */
+
+    /* For people (may be NULL). Level 7: connected, closed by the broker while idle, broke with
+     * requests waiting (which get the text as well); level 4: broke with nobody to tell. Must not
+     * call back. */
+    void (*on_log)(int level, const char *text, void *user);
+    void *user;
 };
 
 /* An answer, or that there will be none; called exactly once for each request that was accepted, in

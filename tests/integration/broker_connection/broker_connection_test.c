@@ -50,6 +50,7 @@ struct rig {
     size_t requests_count;
     struct answer *answers;
     size_t answers_count;
+    char log[400]; /* the last line of level 4 */
 };
 
 static void copy_text(char *out, size_t size, struct bytes in)
@@ -90,6 +91,13 @@ static void on_response(enum zkc_err err, struct frame *frame, struct bytes body
     copy_text(a->text, sizeof a->text, bytes_of_text(text));
 }
 
+static void on_log(int level, const char *text, void *user)
+{
+    struct rig *rig = user;
+    if (level == 4)
+        copy_text(rig->log, sizeof rig->log, bytes_of_text(text));
+}
+
 static void echo(struct rig *rig, const struct request *r)
 {
     (void)rig;
@@ -120,6 +128,8 @@ static struct rig *rig_new(void)
         .send_bytes_max = 1 << 20,
         .requests_max = REQUESTS_MAX,
         .seed = 1,
+        .on_log = on_log,
+        .user = rig,
     };
     return rig;
 }
@@ -642,6 +652,7 @@ static void test_an_answer_that_nobody_asked_for(void **state)
     assert_int_equal(rig->answers[0].err, ZKC_OK);
     while (stats_of(rig).is_connected)
         event_base_loop(rig->base, EVLOOP_ONCE);
+    assert_non_null(strstr(rig->log, "an answer of 5 bytes that nobody asked for"));
     expect_recovery(rig);
     assert_int_equal(stats_of(rig).connects, 2);
     rig_free(rig);
@@ -1061,6 +1072,32 @@ static void test_send_in_a_failure(void **state)
     rig_free(rig);
 }
 
+static void send_and_reset(enum zkc_err err, struct frame *frame, struct bytes body,
+                           const char *text, void *user)
+{
+    struct rig *rig = user;
+    on_response(err, frame, body, text, user);
+    rig_send(rig, "again");
+    broker_connection_reset(rig->connection, "another reason");
+}
+
+static void test_each_failure_has_its_own_text(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_open();
+    rig->act = reset_at_once;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(broker_connection_send(rig->connection, API_FETCH, 0, bytes_of_text("a"),
+                                                send_and_reset, rig),
+                         0);
+    run_answers(rig, 6);
+    for (size_t i = 0; i < 3; i++)
+        expect_failure(rig, i, ZKC_ERR_UNREACHABLE, "unanswered");
+    for (size_t i = 3; i < 6; i++)
+        expect_failure(rig, i, ZKC_ERR_PROTOCOL, "another reason");
+    rig_free(rig);
+}
+
 static void then_reset(enum zkc_err err, struct frame *frame, struct bytes body, const char *text,
                        void *user)
 {
@@ -1104,8 +1141,8 @@ static void test_sigpipe(void **state)
     expect_recovery(rig);
     size_t answers = rig->answers_count;
     fake_close(fake_broker_last(rig->broker));
-    /* No turn of the loop between: we do not know yet. The first one is answered with a reset by
-     * the system; the second one is written into a connection that is gone (EPIPE). */
+    /* The first one is answered with a reset by the system; the second one is written into a
+     * connection that is gone: EPIPE, and SIGPIPE for who does not take care. */
     rig_send(rig, "a");
     rig_send(rig, "b");
     rig_send(rig, "c");
@@ -1189,6 +1226,7 @@ int main(void)
         cmocka_unit_test(test_close_in_an_answer),
         cmocka_unit_test(test_close_in_a_failure),
         cmocka_unit_test(test_send_in_a_failure),
+        cmocka_unit_test(test_each_failure_has_its_own_text),
         cmocka_unit_test(test_reset_in_an_answer),
         cmocka_unit_test(test_sigpipe),
         cmocka_unit_test(test_no_memory_for_a_connection),
