@@ -1,0 +1,575 @@
+/* zkconsumer consume: joins a group, or reads single partitions, and writes messages to stdout.
+ *
+ * The library's loop has a thread of its own, so that a slow reader of stdout does not keep the
+ * ZooKeeper session from being served. The main thread takes messages and writes them; while there
+ * are none it sleeps in poll() on the streams' descriptors, for a signal, and for stdout being
+ * closed. Callbacks on the loop's thread only write status lines and set flags.
+ *
+ * The end is always the same: stop taking, write what was taken, close the consumer (which commits
+ * what was taken and gives partitions back), and remove the group if it was made up. */
+#include "zkconsumer/cli/command.h"
+#include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/consume_plan.h"
+#include "zkconsumer/cli/ends.h"
+#include "zkconsumer/cli/json_text.h"
+#include "zkconsumer/cli/output.h"
+#include "zkconsumer/cli/report.h"
+#include "zkconsumer/cli/starts.h"
+#include "zkconsumer/cli/stop.h"
+#include "zkconsumer/cli/zk_reader.h"
+#include "zkconsumer/core/base/array.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+#include <zkconsumer/consumer.h>
+
+#define JOIN_SLICE_MS 100 /* how late a signal is seen while the first rebalance goes on */
+#define ENDS_INTERVAL_MS                                                                           \
+    100 /* how often partitions are asked for their ends, while they matter                        \
+         */
+#define CLOSE_MS 10000
+#define ASK_MS   10000 /* what is asked of ZooKeeper before and after */
+
+struct consume {
+    struct consume_plan plan;
+    zkc_loop *loop;
+    zkc_consumer *consumer;
+    struct output out;
+    struct format_source source;
+    struct pollfd *fds; /* the stop signal, stdout, then every stream */
+    size_t fd_count;
+
+    atomic_bool is_reassigned; /* set by the loop's thread: the owned partitions are others now */
+    struct ends ends;
+    bool may_be_at_end;          /* something was finished since is_at_end() looked */
+    struct ends_partition *last; /* where the last message came from; NULL: look it up */
+    int64_t ends_checked_ms;
+    int64_t unassigned_since_ms; /* since when no partition is owned */
+    int64_t message_ms;          /* when the last one came */
+    int64_t messages;
+    bool may_be_registered;
+    enum cli_exit code; /* so far */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- on the loop's thread ---- */
+
+#define LISTED_MAX 40 /* partitions that a status line names */
+
+static void report_partitions(const struct consume *c, const char *what,
+                              const struct zkc_owned *list, size_t count)
+{
+    struct buf text;
+    buf_init(&text, 65536);
+    for (size_t i = 0; i < count && i < LISTED_MAX; i++)
+        buf_appendf(&text, "%s%s [%" PRId32 "]", i ? ", " : "", list[i].topic, list[i].partition);
+    if (count > LISTED_MAX)
+        buf_appendf(&text, " and %zu more", count - LISTED_MAX);
+    const char *names = buf_text(&text);
+    report_status("Group %s: %s: %s", c->source.group, what, count && names ? names : "nothing");
+    buf_deinit(&text);
+}
+
+/* Who asked for the beginning should know that the group has been there before. */
+static void report_stored_offsets(const struct zkc_owned *list, size_t count)
+{
+    size_t stored = 0;
+    for (size_t i = 0; i < count; i++)
+        stored += list[i].offset >= 0;
+    if (stored)
+        report_status(
+            "--from-beginning has no effect on %zu of %zu partitions: the group has offsets "
+            "there",
+            stored, count);
+}
+
+static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
+                         struct zkc_owned *list, size_t count, void *user)
+{
+    struct consume *c = user;
+    (void)consumer;
+    switch (kind) {
+    case ZKC_REBALANCE_ASSIGN:
+        report_partitions(c, "assigned", list, count);
+        if (c->plan.from_beginning && !c->plan.is_throwaway)
+            report_stored_offsets(list, count);
+        break;
+    case ZKC_REBALANCE_REVOKE: report_partitions(c, "revoked", list, count); break;
+    case ZKC_REBALANCE_LOST: report_partitions(c, "lost", list, count); break;
+    }
+    atomic_store(&c->is_reassigned, true);
+}
+
+static void on_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
+{
+    (void)consumer;
+    (void)user;
+    report_warning("%s (%s)", text, zkc_err_name(err));
+}
+
+/* ---- ends of partitions ---- */
+
+static void own_one(const struct zkc_owned *owned, void *user)
+{
+    struct consume *c = user;
+    if (!ends_update_add(&c->ends, (struct topic_partition){owned->topic, owned->partition}))
+        c->code = CLI_FAILED;
+}
+
+static void update_owned(struct consume *c)
+{
+    bool had_none = c->ends.count == 0;
+    c->last = NULL;
+    ends_update_begin(&c->ends);
+    if (zkc_consumer_owned(c->consumer, own_one, c) != ZKC_OK)
+        return; /* closed: nothing is asked for any more */
+    ends_update_commit(&c->ends);
+    if (c->ends.count == 0 && !had_none)
+        c->unassigned_since_ms = now_ms();
+}
+
+static void observe(struct consume *c, struct ends_partition *p, int64_t position, int64_t end)
+{
+    if (!ends_observe(p, position, end))
+        return;
+    c->may_be_at_end = true;
+    report_status("Reached end of topic %s [%" PRId32 "] at offset %" PRId64, p->topic,
+                  p->partition, p->position);
+}
+
+/* A partition without messages says nothing by itself: it is asked. */
+static void ask_for_ends(struct consume *c)
+{
+    c->ends_checked_ms = now_ms();
+    for (size_t i = 0; i < c->ends.count; i++) {
+        struct ends_partition *p = &c->ends.list[i];
+        int64_t position = -1, end = -1;
+        if (!p->is_reached &&
+            zkc_consumer_position(c->consumer, p->topic, p->partition, &position) == ZKC_OK &&
+            zkc_consumer_log_end(c->consumer, p->topic, p->partition, &end) == ZKC_OK)
+            observe(c, p, position, end);
+    }
+}
+
+static void check_ends(struct consume *c)
+{
+    if (atomic_exchange(&c->is_reassigned, false))
+        update_owned(c);
+    if (!ends_all_finished(&c->ends) && now_ms() - c->ends_checked_ms >= ENDS_INTERVAL_MS)
+        ask_for_ends(c);
+}
+
+/* True when --exit-at-end has nothing more to wait for. */
+static bool is_at_end(struct consume *c)
+{
+    c->may_be_at_end = false;
+    if (!c->plan.exits_at_end || atomic_load(&c->is_reassigned))
+        return false;
+    if (c->ends.count > 0)
+        return ends_all_finished(&c->ends);
+    if (now_ms() - c->unassigned_since_ms < c->plan.grace_ms)
+        return false;
+    report_status("no partition was assigned for %" PRId64 " ms", c->plan.grace_ms);
+    return true;
+}
+
+/* ---- messages ---- */
+
+static struct ends_partition *find_ends(struct consume *c, const struct zkc_message *m)
+{
+    if (c->last && c->last->partition == m->partition && strcmp(c->last->topic, m->topic) == 0)
+        return c->last;
+    c->last = ends_find(&c->ends, (struct topic_partition){m->topic, m->partition});
+    return c->last;
+}
+
+static void take_report(struct consume *c, const struct zkc_message *m)
+{
+    struct ends_partition *p = find_ends(c, m);
+    if (p)
+        p->is_standing = c->may_be_at_end = true;
+    report_warning("[%s,%" PRId32 "] at offset %" PRId64 ": %.*s (%s)", m->topic, m->partition,
+                   m->offset, (int)m->value_len, m->value ? (const char *)m->value : "",
+                   zkc_err_name(m->err));
+}
+
+static void take_message(struct consume *c, const struct zkc_message *m)
+{
+    c->messages++;
+    c->source.message = m;
+    if (c->plan.is_json) {
+        json_append_envelope(&c->out.buf, m);
+        buf_append_byte(&c->out.buf, '\n');
+    } else {
+        format_append(&c->plan.format, &c->source, &c->out.buf);
+    }
+    output_added(&c->out);
+    struct ends_partition *p = find_ends(c, m);
+    if (p) {
+        p->is_standing = false;
+        observe(c, p, m->offset + 1, m->high_watermark);
+    }
+}
+
+/* How long to sleep for nothing but the clock; -1: for ever. */
+static int sleep_ms(const struct consume *c)
+{
+    int64_t until = INT64_MAX;
+    if (!ends_all_finished(&c->ends))
+        until = c->ends_checked_ms + ENDS_INTERVAL_MS;
+    else if (c->plan.exits_at_end && c->ends.count == 0)
+        until = c->unassigned_since_ms + c->plan.grace_ms;
+    if (c->plan.silence_ms >= 0 && c->message_ms + c->plan.silence_ms < until)
+        until = c->message_ms + c->plan.silence_ms;
+    if (atomic_load(&c->is_reassigned))
+        return 0;
+    if (until == INT64_MAX)
+        return c->plan.exits_at_end ? ENDS_INTERVAL_MS : -1;
+    int64_t left = until - now_ms();
+    return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
+}
+
+/* Nothing is there at the moment. False: it is time to end. */
+static bool idle(struct consume *c)
+{
+    output_flush(&c->out);
+    check_ends(c);
+    if (is_at_end(c))
+        return false;
+    if (c->plan.silence_ms >= 0 && now_ms() - c->message_ms >= c->plan.silence_ms) {
+        report_status("no message for %" PRId64 " ms (consumer.timeout.ms)", c->plan.silence_ms);
+        return false;
+    }
+    if (poll(c->fds, (nfds_t)c->fd_count, sleep_ms(c)) < 0)
+        return errno == EINTR;
+    return !(c->fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)); /* stdout's reader is gone */
+}
+
+static bool next_failed(struct consume *c, enum zkc_err err)
+{
+    if (err == ZKC_ERR_END)
+        return false;
+    report_error("%s", zkc_err_text(err));
+    c->code = report_exit_of(err);
+    return false;
+}
+
+/* One turn. False: it is time to end. */
+static bool take(struct consume *c)
+{
+    struct zkc_message m;
+    enum zkc_err err = zkc_consumer_next(c->consumer, 0, &m);
+    if (err == ZKC_ERR_TIMED_OUT)
+        return idle(c);
+    if (err)
+        return next_failed(c, err);
+    if (m.err)
+        take_report(c, &m);
+    else
+        take_message(c, &m);
+    if (c->messages % 256 == 0) /* an endless stream never idles */
+        check_ends(c);
+    if (c->plan.silence_ms >= 0)
+        c->message_ms = now_ms();
+    return c->messages != c->plan.messages_max && c->out.state == OUTPUT_OPEN &&
+           !(c->may_be_at_end && is_at_end(c));
+}
+
+/* ---- start ---- */
+
+static enum cli_exit fail(enum zkc_err err, const char *why)
+{
+    report_error("%s", why);
+    return report_exit_of(err);
+}
+
+/* Where each of the single partitions starts. */
+static enum zkc_err find_starts(const struct consume_plan *plan, struct zkc_position *list,
+                                struct why *why)
+{
+    size_t count = plan->partition_count;
+    const char *connect = zkc_conf_get(plan->conf, "zookeeper.connect");
+    const char *topic = plan->topics[0].name;
+    int64_t *offsets = calloc(count, sizeof *offsets);
+    enum zkc_err err = ZKC_ERR_NOMEM;
+    why_set(why, "out of memory");
+    if (offsets && plan->start.kind == WHERE_FROM_END)
+        err = starts_before_end(connect, topic, plan->partitions, count, plan->start.n, ASK_MS,
+                                offsets, why);
+    else if (offsets)
+        err = starts_check(connect, topic, plan->partitions, count, ASK_MS, why);
+    for (size_t i = 0; !err && i < count; i++) {
+        int64_t offset = offsets[i];
+        switch (plan->start.kind) {
+        case WHERE_BEGINNING: offset = ZKC_OFFSET_BEGINNING; break;
+        case WHERE_END: offset = ZKC_OFFSET_END; break;
+        case WHERE_STORED: offset = ZKC_OFFSET_STORED; break;
+        case WHERE_OFFSET: offset = plan->start.n; break;
+        case WHERE_FROM_END: break;
+        }
+        list[i] = (struct zkc_position){topic, plan->partitions[i], offset};
+    }
+    free(offsets);
+    return err;
+}
+
+static enum cli_exit read_partitions(struct consume *c)
+{
+    struct why why;
+    struct zkc_position *list = calloc(c->plan.partition_count, sizeof *list);
+    enum zkc_err err = ZKC_ERR_NOMEM;
+    why_set(&why, "out of memory");
+    if (list)
+        err = find_starts(&c->plan, list, &why);
+    if (!err) {
+        err = zkc_consumer_assign(c->consumer, list, c->plan.partition_count);
+        why_set(&why, "%s", zkc_err_text(err));
+    }
+    free(list);
+    return err ? fail(err, why.text) : CLI_DONE;
+}
+
+static enum cli_exit join_group(struct consume *c)
+{
+    struct zkc_subscription *list = calloc(c->plan.topic_count, sizeof *list);
+    for (size_t i = 0; list && i < c->plan.topic_count; i++)
+        list[i] = (struct zkc_subscription){c->plan.topics[i].name, c->plan.topics[i].streams};
+    enum zkc_err err =
+        list ? zkc_consumer_subscribe(c->consumer, list, c->plan.topic_count) : ZKC_ERR_NOMEM;
+    free(list);
+    return err ? fail(err, zkc_err_text(err)) : CLI_DONE;
+}
+
+static bool list_descriptors(struct consume *c)
+{
+    size_t max = 2;
+    for (size_t t = 0; t < c->plan.topic_count; t++)
+        max += (size_t)c->plan.topics[t].streams;
+    c->fds = calloc(max, sizeof *c->fds);
+    if (!c->fds)
+        return false;
+    c->fds[c->fd_count++] = (struct pollfd){.fd = stop_fd(), .events = POLLIN};
+    c->fds[c->fd_count++] = (struct pollfd){.fd = c->out.fd}; /* only whether it is closed */
+    for (size_t t = 0; t < c->plan.topic_count; t++) {
+        const struct where_topic *topic = &c->plan.topics[t];
+        for (int32_t i = 0; i < (c->plan.is_member ? topic->streams : 1); i++) {
+            zkc_stream *stream = zkc_consumer_stream(c->consumer, topic->name, i);
+            int fd = stream ? zkc_stream_fd(stream) : -1;
+            if (fd < 0)
+                return false;
+            c->fds[c->fd_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+        }
+    }
+    return true;
+}
+
+/* Until the first rebalance has ended, or ZooKeeper is connected. */
+static enum cli_exit wait_for_start(struct consume *c)
+{
+    enum zkc_err err = ZKC_ERR_TIMED_OUT;
+    while (err == ZKC_ERR_TIMED_OUT && !stop_is_requested())
+        err = zkc_consumer_wait(c->consumer, JOIN_SLICE_MS);
+    if (stop_is_requested())
+        return CLI_DONE;
+    if (err == ZKC_ERR_UNREACHABLE)
+        report_error("no ZooKeeper server at %s took us on within "
+                     "zookeeper.connection.timeout.ms=%s",
+                     zkc_conf_get(c->plan.conf, "zookeeper.connect"),
+                     zkc_conf_get(c->plan.conf, "zookeeper.connection.timeout.ms"));
+    else if (err == ZKC_ERR_REBALANCE)
+        report_error(
+            "the first rebalance was given up after %s attempts; zkconsumer groups describe "
+            "--group=%s shows who holds what",
+            zkc_conf_get(c->plan.conf, "rebalance.max.retries"), c->source.group);
+    else if (err)
+        report_error("%s", zkc_err_text(err));
+    return report_exit_of(err);
+}
+
+static enum cli_exit start(struct consume *c)
+{
+    enum cli_exit code = c->plan.is_member ? join_group(c) : read_partitions(c);
+    if (code)
+        return code;
+    if (!list_descriptors(c))
+        return fail(ZKC_ERR_SYSTEM, "no descriptors to wait on");
+    if (c->plan.is_member) {
+        c->source.member = zkc_consumer_id(c->consumer);
+        report_status("Joining group %s as %s", c->source.group, c->source.member);
+    }
+    code = wait_for_start(c);
+    c->may_be_registered = code != CLI_UNREACHABLE;
+    atomic_store(&c->is_reassigned, true);
+    c->unassigned_since_ms = c->message_ms = now_ms();
+    return code;
+}
+
+/* ---- end ---- */
+
+/* A group that was made up for this process goes with it, unless others have joined it. */
+static void remove_group(struct consume *c, bool is_released)
+{
+    struct zk_reader *r;
+    struct why why;
+    char ids[64], group[64];
+    if (!is_released) {
+        report_warning("the group %s is left in ZooKeeper", c->plan.throwaway);
+        return;
+    }
+    snprintf(group, sizeof group, "/consumers/%s", c->plan.throwaway);
+    snprintf(ids, sizeof ids, "%s/ids", group);
+    enum zkc_err err =
+        zk_reader_open(zkc_conf_get(c->plan.conf, "zookeeper.connect"), ASK_MS, &r, &why);
+    if (!err) {
+        struct arena arena;
+        struct zk_op op = {.type = ZK_OP_CHILDREN, .path = ids};
+        struct zk_result members;
+        arena_init(&arena, (size_t)64 << 20);
+        err = zk_reader_run(r, &op, 1, &arena, &members, &why);
+        if (!err && members.zk_rc == ZK_OK && members.children_count > 0)
+            report_warning("others have joined the group %s: it is left to them", group);
+        else if (!err)
+            err = zk_reader_delete_tree(r, group, &why);
+        arena_deinit(&arena);
+        zk_reader_close(r);
+    }
+    if (err)
+        report_warning("the group %s is left in ZooKeeper: %s", c->plan.throwaway, why.text);
+}
+
+static void take_worse(struct consume *c, enum cli_exit code)
+{
+    if (c->code == CLI_DONE)
+        c->code = code;
+}
+
+static void finish(struct consume *c)
+{
+    take_worse(c, output_finish(&c->out));
+    enum zkc_err err = zkc_consumer_close_wait(c->consumer, CLOSE_MS);
+    if (err) {
+        report_warning("left without being able to say so: %s", zkc_err_text(err));
+        take_worse(c, CLI_TIMED_OUT);
+    }
+    if (c->plan.is_throwaway && c->may_be_registered)
+        remove_group(c, err == ZKC_OK);
+    if (c->plan.exits_at_end && ends_standing_count(&c->ends) > 0) {
+        report_warning("%zu partitions could not be read to their end",
+                       ends_standing_count(&c->ends));
+        take_worse(c, CLI_TIMED_OUT);
+    }
+    report_status("Consumed %" PRId64 " messages", c->messages);
+}
+
+static enum cli_exit consume(struct consume *c)
+{
+    char why[512];
+    zkc_conf_set_user(c->plan.conf, c);
+    zkc_conf_set_on_error(c->plan.conf, on_error);
+    zkc_conf_set_on_rebalance(c->plan.conf, on_rebalance);
+    enum zkc_err err = zkc_loop_open(NULL, &c->loop);
+    if (err)
+        return fail(err, zkc_err_text(err));
+    err = zkc_consumer_open(c->plan.conf, c->loop, &c->consumer, why, sizeof why);
+    if (err)
+        return fail(err, why);
+    c->code = start(c);
+    if (c->code == CLI_DONE)
+        while (!stop_is_requested() && take(c))
+            ;
+    finish(c);
+    return c->code;
+}
+
+static enum cli_exit run(const struct cli_args *args)
+{
+    struct consume c = {.code = CLI_DONE};
+    uint32_t random = 0;
+    enum cli_exit code = CLI_FAILED;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        random = (uint32_t)now_ms();
+    if (!consume_plan_init(&c.plan, args, random)) {
+        consume_plan_deinit(&c.plan);
+        return CLI_FAILED;
+    }
+    const char *group = consume_plan_group(&c.plan);
+    c.source = (struct format_source){
+        .group = group ? group : "", .member = "", .null_text = c.plan.null_text};
+    output_init(&c.out, STDOUT_FILENO, c.plan.is_unbuffered ? 0 : OUTPUT_FLUSH_BYTES);
+    ends_init(&c.ends);
+    if (stop_init())
+        code = consume(&c);
+    else
+        report_error("no descriptors: %s", strerror(errno));
+    zkc_consumer_free(c.consumer);
+    zkc_loop_close(c.loop);
+    ends_deinit(&c.ends);
+    output_deinit(&c.out);
+    free(c.fds);
+    consume_plan_deinit(&c.plan);
+    return code;
+}
+
+static const struct cli_pair examples[] = {
+    {CONSUME_EXAMPLE, "Joins the group billing; Ctrl-C leaves it in order."},
+    {"zkconsumer consume -t orders " EXAMPLE_ZOOKEEPER " --from-beginning -e -f '%p %o %k %s\\n'",
+     "Everything that is in the topic now, with partition, offset and key."},
+    {"zkconsumer consume -t orders -p 3 -o -10 -e -J " EXAMPLE_ZOOKEEPER,
+     "The last ten messages of partition 3, as JSON."},
+    {"zkconsumer consume -G billing -t orders:2 -t clicks -F consumer.properties "
+     "-X auto.commit.interval.ms=1000",
+     "Two topics, one of them with two streams, settings from a file and one of its own."},
+};
+
+static const struct cli_pair exits[] = {
+    {"0", "ended as told: by Ctrl-C, --max-messages, --exit-at-end, --timeout-ms, or the reader of "
+          "stdout has gone"},
+    {"1", "usage, configuration, the first rebalance was given up, or stdout cannot be written"},
+    {"3", "ZooKeeper could not be reached within zookeeper.connection.timeout.ms"},
+    {"4", "left without ZooKeeper's answer, or with --exit-at-end a partition stood still"},
+    {"130, 143", "a second SIGINT or SIGTERM came before it had left in order"},
+};
+
+const struct cli_command command_consume = {
+    .name = "consume",
+    .summary = "Read messages as a member of a group, or from single partitions",
+    .synopsis = "--group=GROUP --topic=TOPIC[:STREAMS] ... --zookeeper=HOST:PORT[,...][/CHROOT] "
+                "[OPTION ...]\n"
+                "--topic=TOPIC --partition=N [--offset=WHERE] --zookeeper=HOST:PORT[,...][/CHROOT] "
+                "[OPTION ...]",
+    .description =
+        "As a member of a group it does what Kafka 0.8's high-level consumer does, beside Java "
+        "members on the same znodes: the group's members share the partitions of their topics, "
+        "offsets are committed to ZooKeeper, and when members come and go, partitions move. A "
+        "topic "
+        "that does not exist yet is waited for.\n"
+        "Ctrl-C (SIGINT, SIGTERM) ends it in order: what was taken is written to stdout and "
+        "committed, and the partitions are given back. A second one ends it at once.\n"
+        "A message counts as consumed when it is taken from the library, as in Kafka 0.8: one that "
+        "is "
+        "still in a pipe when the reader dies has been consumed. Without --group the process has a "
+        "group of its own, which is removed from ZooKeeper at the end; named groups are kept.\n"
+        "On stderr it tells about assignments, ends of partitions and errors. Something wrong with "
+        "one partition (a message larger than fetch.message.max.bytes, for example) is told, and "
+        "the "
+        "others go on.",
+    .options = consume_options,
+    .option_count = CONSUME_OPTIONS,
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exits = exits,
+    .exit_count = ARRAY_LEN(exits),
+    .run = run,
+};

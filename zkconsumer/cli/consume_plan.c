@@ -1,0 +1,384 @@
+#include "zkconsumer/cli/consume_plan.h"
+#include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/report.h"
+#include "zkconsumer/core/base/array.h"
+#include "zkconsumer/core/zk/path.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    GROUP,
+    TOPIC,
+    ZOOKEEPER,
+    PARTITION,
+    OFFSET,
+    FROM_BEGINNING,
+    MESSAGES_MAX,
+    EXIT_AT_END,
+    GRACE,
+    SILENCE,
+    FORMAT,
+    JSON,
+    KEY_SEPARATOR,
+    LINE_SEPARATOR,
+    NULLS,
+    UNBUFFERED,
+    CONFIG,
+    PROPERTY,
+    QUIET,
+    VERBOSE,
+    HELP,
+    OPTIONS
+};
+_Static_assert(OPTIONS == CONSUME_OPTIONS, "one entry for each");
+
+#define GRACE_DEFAULT_MS 10000
+
+const struct cli_option consume_options[OPTIONS] = {
+    [GROUP] = {"group group.id", 'G', "GROUP", false,
+               "Join this group: its members share the partitions, and offsets are committed. "
+               "Default: a group of its own, console-consumer-<number>, which is removed at the "
+               "end. With --partition: read its offsets, without joining it."},
+    [TOPIC] = {"topic", 't', "TOPIC[:STREAMS]", true,
+               "What to read; may be given several times. STREAMS is how many shares this process "
+               "takes part with (threads, in Kafka's words); default: 1."},
+    [ZOOKEEPER] = OPTION_ZOOKEEPER,
+    [PARTITION] =
+        {"partition", 'p', "N[,N|N-M...]", false,
+         "Read these partitions of one topic, without being a member of any group; nothing "
+         "is registered, claimed or committed."},
+    [OFFSET] = {"offset", 'o', "WHERE", false,
+                "With --partition, where to start: beginning, end, stored (the offset that --group "
+                "has committed), N, or -N for N messages before the end. Default: end."},
+    [FROM_BEGINNING] =
+        {"from-beginning", 0, NULL, false,
+         "Start at the oldest message where there is no committed offset "
+         "(auto.offset.reset=smallest; overrides the file). Where there is one, it is "
+         "obeyed, and told. Default: at the end."},
+    [MESSAGES_MAX] = {"max-messages", 'c', "N", false,
+                      "End after N messages. No more than these count as consumed."},
+    [EXIT_AT_END] = {"exit-at-end", 'e', NULL, false,
+                     "End when every assigned partition has been read up to the end that it had "
+                     "when it was assigned."},
+    [GRACE] =
+        {"exit-grace", 0, "MS", false,
+         "With --exit-at-end: end if no partition has been assigned for so long, because there "
+         "are more members than partitions, or no such topic. Default: 10000."},
+    [SILENCE] = {"timeout-ms consumer.timeout.ms", 0, "MS", false,
+                 "End when no message has come for so long; no error, as in Kafka's console "
+                 "consumer. Default: never."},
+    [FORMAT] =
+        {"format", 'f', "FORMAT", false,
+         "How a message is written, in kcat's tokens: %t topic, %p partition, %o offset, %k "
+         "key, %s payload, %K %S their lengths (-1: null), %R payload length as 4 bytes big "
+         "endian, %T timestamp (-1: messages of 0.8 have none), %h headers (none), and of our "
+         "own %g group, %m member id; %%, \\n \\r \\t \\0 \\\\ \\xNN. "
+         "Default: payload and line end."},
+    [JSON] = {"json", 'J', NULL, false,
+              "One JSON object for each message, as kcat: topic, partition, offset, tstype, ts, "
+              "broker, key, payload. What is not UTF-8 comes as key_base64 and payload_base64 "
+              "instead."},
+    [KEY_SEPARATOR] = {"key-separator", 'K', "TEXT", false,
+                       "Write the key and this before the payload."},
+    [LINE_SEPARATOR] = {"line-separator delimiter", 'D', "TEXT", false,
+                        "Write this behind each message. Default: \\n."},
+    [NULLS] = {"null", 'Z', NULL, false,
+               "Write NULL for null keys and payloads. Default: nothing."},
+    [UNBUFFERED] = {"unbuffered", 'u', NULL, false,
+                    "Write each message at once. Default: when a lot has come together, or nothing "
+                    "more is there at the moment."},
+    [CONFIG] = {"config consumer.config consumer-config", 'F', "FILE", false,
+                "A properties file with the consumer's settings (group.id, zookeeper.connect, "
+                "auto.offset.reset ...). Options override it."},
+    [PROPERTY] = {"property consumer-property", 'X', "KEY=VALUE", true,
+                  "A setting of the consumer; overrides the file. Known from Kafka's console "
+                  "consumer are print.key, key.separator and line.separator."},
+    [QUIET] = OPTION_QUIET,
+    [VERBOSE] = OPTION_VERBOSE,
+    [HELP] = OPTION_HELP,
+};
+
+/* What Kafka's console consumer knows as properties of its formatter. */
+struct printing {
+    bool with_key;
+    const char *key_separator, *line_separator; /* escapes not yet replaced */
+};
+
+void consume_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
+                 void *user)
+{
+    (void)consumer;
+    (void)user;
+    if (level <= 4)
+        report_warning("%s: %s", facility, text);
+    else if (report_level() == REPORT_VERBOSE)
+        report_status("%s: %s", facility, text);
+}
+
+static bool set(struct consume_plan *plan, const char *option, const char *key, const char *value)
+{
+    char why[512];
+    if (!value || zkc_conf_set(plan->conf, key, value, why, sizeof why) == ZKC_OK)
+        return true;
+    report_error("%s: %s", option, why);
+    return false;
+}
+
+/* ---- settings ---- */
+
+/* `*value` is behind the '=' and lent by `text`; key_room takes the key. */
+static bool split_property(const char *text, char *key_room, size_t key_size, const char **value)
+{
+    size_t len = strcspn(text, "=");
+    if (len == 0 || !text[len] || len >= key_size) {
+        report_error("--property=%s: expected KEY=VALUE", text);
+        return false;
+    }
+    memcpy(key_room, text, len);
+    key_room[len] = 0;
+    *value = text + len + 1;
+    return true;
+}
+
+static bool set_property(struct consume_plan *plan, struct printing *printing, const char *text)
+{
+    char key[256];
+    const char *value;
+    if (!split_property(text, key, sizeof key, &value))
+        return false;
+    if (strcmp(key, "print.key") == 0)
+        printing->with_key = strcmp(value, "true") == 0;
+    else if (strcmp(key, "key.separator") == 0)
+        printing->key_separator = value;
+    else if (strcmp(key, "line.separator") == 0)
+        printing->line_separator = value;
+    else
+        return set(plan, "--property", key, value);
+    return true;
+}
+
+static bool load_file(struct consume_plan *plan, const char *path)
+{
+    char why[512];
+    if (!path || zkc_conf_load(plan->conf, path, why, sizeof why) == ZKC_OK)
+        return true;
+    report_error("%s", why); /* names file and line */
+    return false;
+}
+
+static bool read_settings(struct consume_plan *plan, const struct cli_args *args,
+                          struct printing *printing)
+{
+    plan->conf = zkc_conf_new();
+    if (!plan->conf) {
+        report_error("out of memory");
+        return false;
+    }
+    zkc_conf_set_on_log(plan->conf, consume_log);
+    if (report_level() == REPORT_VERBOSE && !set(plan, "--verbose", "log.level", "6"))
+        return false;
+    if (!load_file(plan, cli_args_text(args, CONFIG, NULL)))
+        return false;
+    const char *text;
+    for (size_t i = 0; (text = cli_args_value(args, PROPERTY, i)); i++)
+        if (!set_property(plan, printing, text))
+            return false;
+    return set(plan, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, NULL)) &&
+           set(plan, "--group", "group.id", cli_args_text(args, GROUP, NULL)) &&
+           set(plan, "--timeout-ms", "consumer.timeout.ms", cli_args_text(args, SILENCE, NULL)) &&
+           set(plan, "--from-beginning", "auto.offset.reset",
+               plan->from_beginning ? "smallest" : NULL);
+}
+
+/* ---- what to read ---- */
+
+static bool add_topic(struct consume_plan *plan, const char *text)
+{
+    char room[512];
+    struct why why;
+    struct where_topic *t = &plan->topics[plan->topic_count];
+    if (!where_parse_topic(text, t, room, sizeof room)) {
+        report_error("--topic: %s", room);
+        return false;
+    }
+    if (zk_check_topic(t->name, &why) != ZKC_OK) {
+        report_error("--topic: %s", why.text);
+        return false;
+    }
+    for (size_t i = 0; i < plan->topic_count; i++) {
+        if (strcmp(plan->topics[i].name, t->name) == 0) {
+            report_error("topic %s is given twice; %s:2 would take part with two streams", t->name,
+                         t->name);
+            return false;
+        }
+    }
+    plan->topic_count++;
+    return true;
+}
+
+/* Topics may stand without --topic, as in `kcat -G group topic`. */
+static bool read_topics(struct consume_plan *plan, const struct cli_args *args)
+{
+    plan->topics = calloc(args->given_count + args->operand_count + 1, sizeof *plan->topics);
+    if (!plan->topics)
+        return false;
+    const char *text;
+    for (size_t i = 0; (text = cli_args_value(args, TOPIC, i)); i++)
+        if (!add_topic(plan, text))
+            return false;
+    for (size_t i = 0; i < args->operand_count; i++)
+        if (!add_topic(plan, args->operands[i]))
+            return false;
+    return plan->topic_count > 0 || report_needs(args, TOPIC, CONSUME_EXAMPLE);
+}
+
+static bool read_partitions(struct consume_plan *plan, const struct cli_args *args)
+{
+    char why[512];
+    const char *text = cli_args_text(args, PARTITION, NULL);
+    const char *offset = cli_args_text(args, OFFSET, NULL);
+    plan->is_member = text == NULL;
+    plan->start = (struct where_start){plan->from_beginning ? WHERE_BEGINNING : WHERE_END, 0};
+    if (!text && offset) {
+        report_error("--offset needs --partition: a member starts where its group is");
+        return false;
+    }
+    if (offset && plan->from_beginning) {
+        report_error("--offset and --from-beginning both say where to start");
+        return false;
+    }
+    if ((text && !where_parse_partitions(text, &plan->partitions, &plan->partition_count, why,
+                                         sizeof why)) ||
+        (offset && !where_parse_start(offset, &plan->start, why, sizeof why))) {
+        report_error("%s", why);
+        return false;
+    }
+    if (text && plan->topic_count > 1) {
+        report_error("--partition takes one topic, not %zu", plan->topic_count);
+        return false;
+    }
+    if (plan->start.kind == WHERE_STORED && !zkc_conf_get(plan->conf, "group.id")) {
+        report_error("--offset=stored needs --group: whose offset?");
+        return false;
+    }
+    return true;
+}
+
+static bool name_group(struct consume_plan *plan, uint32_t random)
+{
+    struct why why;
+    const char *group = zkc_conf_get(plan->conf, "group.id");
+    if (group && zk_check_group(group, &why) != ZKC_OK) {
+        report_error("--group: %s", why.text);
+        return false;
+    }
+    if (group || !plan->is_member)
+        return true;
+    plan->is_throwaway = true;
+    snprintf(plan->throwaway, sizeof plan->throwaway, "console-consumer-%" PRIu32,
+             random % 100000); /* Kafka's range */
+    return set(plan, "group", "group.id", plan->throwaway);
+}
+
+/* ---- how to write it ---- */
+
+static bool unescape(const char *option, const char *text, uint8_t **room, struct bytes *out)
+{
+    size_t at, len = 0;
+    *room = malloc(strlen(text) + 1);
+    if (*room)
+        len = format_unescape(text, *room, &at);
+    if (!*room || len == SIZE_MAX) {
+        report_error("%s=%s: %s", option, text, *room ? "unknown escape" : "out of memory");
+        return false;
+    }
+    *out = bytes_of(*room, len);
+    return true;
+}
+
+static bool make_lines(struct consume_plan *plan, const struct printing *printing)
+{
+    uint8_t *key_room = NULL, *line_room = NULL;
+    struct bytes key, line;
+    bool ok = unescape("--key-separator", printing->key_separator, &key_room, &key) &&
+              unescape("--line-separator", printing->line_separator, &line_room, &line) &&
+              format_init_lines(&plan->format, key, line, printing->with_key);
+    free(key_room);
+    free(line_room);
+    return ok;
+}
+
+static bool read_printing(struct consume_plan *plan, const struct cli_args *args,
+                          struct printing *printing)
+{
+    char why[512];
+    const char *key = cli_args_text(args, KEY_SEPARATOR, NULL);
+    const char *spec = cli_args_text(args, FORMAT, NULL);
+    plan->is_json = cli_args_has(args, JSON);
+    plan->is_unbuffered = cli_args_has(args, UNBUFFERED);
+    plan->null_text = cli_args_has(args, NULLS) ? "NULL" : "";
+    if (plan->is_json && spec) {
+        report_error("--format and --json both say how to write messages");
+        return false;
+    }
+    if (key) {
+        printing->with_key = true;
+        printing->key_separator = key;
+    }
+    printing->line_separator = cli_args_text(args, LINE_SEPARATOR, printing->line_separator);
+    if (!spec)
+        return make_lines(plan, printing);
+    if (format_init(&plan->format, spec, why, sizeof why))
+        return true;
+    report_error("--format: %s", why);
+    return false;
+}
+
+static bool read_limits(struct consume_plan *plan, const struct cli_args *args)
+{
+    char why[512];
+    plan->from_beginning = cli_args_has(args, FROM_BEGINNING);
+    plan->exits_at_end = cli_args_has(args, EXIT_AT_END);
+    plan->messages_max = -1;
+    plan->grace_ms = GRACE_DEFAULT_MS;
+    if (!cli_args_number(args, MESSAGES_MAX, 1, INT64_MAX, &plan->messages_max, why, sizeof why) ||
+        !cli_args_number(args, GRACE, 0, INT32_MAX, &plan->grace_ms, why, sizeof why)) {
+        report_error("%s", why);
+        return false;
+    }
+    if (cli_args_has(args, GRACE) && !plan->exits_at_end) {
+        report_error("--exit-grace does nothing without --exit-at-end");
+        return false;
+    }
+    return true;
+}
+
+bool consume_plan_init(struct consume_plan *plan, const struct cli_args *args, uint32_t random)
+{
+    struct printing printing = {.key_separator = "\t", .line_separator = "\n"};
+    *plan = (struct consume_plan){0};
+    report_set_level_by(args, QUIET, VERBOSE);
+    if (!read_limits(plan, args) || !read_topics(plan, args) ||
+        !read_settings(plan, args, &printing) || !read_partitions(plan, args) ||
+        !name_group(plan, random) || !read_printing(plan, args, &printing))
+        return false;
+    const char *silence = zkc_conf_get(plan->conf, "consumer.timeout.ms");
+    if (!silence || !cli_parse_number(silence, -1, INT32_MAX, &plan->silence_ms))
+        plan->silence_ms = -1;
+    return zkc_conf_get(plan->conf, "zookeeper.connect") ||
+           report_needs(args, ZOOKEEPER, CONSUME_EXAMPLE);
+}
+
+void consume_plan_deinit(struct consume_plan *plan)
+{
+    zkc_conf_free(plan->conf);
+    free(plan->topics);
+    free(plan->partitions);
+    format_deinit(&plan->format);
+}
+
+const char *consume_plan_group(const struct consume_plan *plan)
+{
+    return zkc_conf_get(plan->conf, "group.id");
+}

@@ -1,0 +1,50 @@
+/* What `zkconsumer consume` is told to do: its options, made into values. */
+#ifndef ZKC_CLI_CONSUME_PLAN_H
+#define ZKC_CLI_CONSUME_PLAN_H
+
+#include "zkconsumer/cli/format.h"
+#include "zkconsumer/cli/options.h"
+#include "zkconsumer/cli/where.h"
+#include <zkconsumer/conf.h>
+
+#define CONSUME_OPTIONS 21
+extern const struct cli_option consume_options[CONSUME_OPTIONS];
+
+#define CONSUME_EXAMPLE                                                                            \
+    "zkconsumer consume --group=billing --topic=orders --zookeeper=zk1:2181/kafka"
+
+struct consume_plan {
+    zkc_conf *conf;             /* owned */
+    bool is_member;             /* of a group; else single partitions are read */
+    bool is_throwaway;          /* the group's name is made up: it is removed at the end */
+    char throwaway[32];         /* its name */
+    struct where_topic *topics; /* owned; each once */
+    size_t topic_count;
+    int32_t *partitions; /* owned; unless is_member: of topics[0] */
+    size_t partition_count;
+    struct where_start start;
+    bool from_beginning;
+    int64_t messages_max; /* -1: no limit */
+    bool exits_at_end;
+    int64_t grace_ms;   /* how long exits_at_end waits for a first partition */
+    int64_t silence_ms; /* consumer.timeout.ms: end after so long without a message; -1: never */
+    bool is_json;
+    struct format format; /* unless is_json */
+    const char *null_text;
+    bool is_unbuffered;
+};
+
+/* `on_log` and the like are to be set in plan->conf by the caller afterwards; warnings about the
+ * configuration file go through report.h. False: reported what was wrong. End it with
+ * consume_plan_deinit(), whatever came of it. `random` makes up a group's name. */
+bool consume_plan_init(struct consume_plan *plan, const struct cli_args *args, uint32_t random);
+void consume_plan_deinit(struct consume_plan *plan);
+
+/* The library's log lines as report lines: warnings and errors always, the rest with --verbose. */
+void consume_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
+                 void *user);
+
+/* NULL: single partitions, read without a group. Lent by the plan. */
+const char *consume_plan_group(const struct consume_plan *plan);
+
+#endif
