@@ -57,6 +57,7 @@ def tree():
     for name in ("libzkconsumer.so", "libzkconsumer.a", "zkconsumer.pc", "zkconsumerConfig.cmake",
                  "zkconsumerConfigVersion.cmake"):
         library(name)
+    assert run(PREFIX / "bin" / "zkconsumer", "--version").startswith("zkconsumer ")
     source = HERE.parent.parent / "zkconsumer" / "include" / "zkconsumer"
     installed = {path.name for path in (PREFIX / "include" / "zkconsumer").iterdir()}
     assert installed == {path.name for path in source.glob("*.h")}, installed

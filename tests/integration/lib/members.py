@@ -1,8 +1,10 @@
 """Our own programs as members of a group, with what they received kept in order."""
 import collections
+import functools
 import os
 import pathlib
 import signal
+import subprocess
 
 from .processes import Process
 from .testing import Skip
@@ -13,6 +15,7 @@ Message.__doc__ = """A message that an application got; key and value are text a
 it (None: null, where the program can say so)."""
 
 
+@functools.lru_cache(None)
 def program(name):
     """The path of a program of this build tree ($ZKC_BUILD_DIR, which ctest sets), by its file name."""
     build = pathlib.Path(os.environ.get("ZKC_BUILD_DIR", "build/dev")).resolve()
@@ -20,6 +23,15 @@ def program(name):
     if not found:
         raise Skip("there is no program %s in %s" % (name, build))
     return min(found, key=lambda path: len(path.parts))
+
+
+def run(name, *words, stdin=b"", timeout_s=60):
+    """Runs a program of ours to its end; its CompletedProcess, with text output."""
+    done = subprocess.run([program(name), *map(str, words)], input=stdin, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=timeout_s)
+    done.stdout = done.stdout.decode("utf-8", "replace")
+    done.stderr = done.stderr.decode("utf-8", "replace")
+    return done
 
 
 class Account:
