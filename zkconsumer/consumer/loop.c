@@ -1,4 +1,5 @@
 #include "zkconsumer/consumer/loop.h"
+#include "zkconsumer/core/base/array.h"
 #include <event2/event.h>
 #include <pthread.h>
 #include <signal.h>
@@ -213,11 +214,24 @@ static bool start_thread(zkc_loop *loop)
     return true;
 }
 
+/* What a base needs: epoll, timerfd, and a pair for signals. When that pair cannot be had, libevent
+ * 2.1 ends the process (evsig_init_), so we look first. */
+static bool has_descriptors_for_base(void)
+{
+    int fds[4];
+    size_t n = 0;
+    while (n < ARRAY_LEN(fds) && (fds[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        n++;
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+    return n == ARRAY_LEN(fds);
+}
+
 /* One thread touches it: no locks. Timers of a millisecond, which the coarse clock does not give.
  */
 static struct event_base *new_base(void)
 {
-    struct event_config *config = event_config_new();
+    struct event_config *config = has_descriptors_for_base() ? event_config_new() : NULL;
     if (!config)
         return NULL;
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);

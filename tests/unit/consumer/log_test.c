@@ -1,3 +1,4 @@
+#include "tests/unit/alloc_fail.h"
 #include "tests/unit/test.h"
 #include "zkconsumer/consumer/log.h"
 #include <fcntl.h>
@@ -242,6 +243,15 @@ static void test_default_sink_is_stderr(void **state)
     close(saved_err);
 }
 
+static void test_without_memory(void **state)
+{
+    (void)state;
+    struct log_options options = {.level = 4};
+    alloc_fail_at(0);
+    assert_null(log_new(&options));
+    assert_true(alloc_fail_stop());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_callback_may_log),
         cmocka_unit_test(test_long_lines_are_cut),
         cmocka_unit_test(test_default_sink_is_stderr),
+        cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
+#include "tests/unit/alloc_fail.h"
 #include "tests/unit/test.h"
 #include "zkconsumer/consumer/loop.h"
 #include <event2/event.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -352,6 +354,49 @@ static void test_close_allows_null(void **state)
     zkc_loop_close(NULL);
 }
 
+static void test_without_memory(void **state)
+{
+    (void)state;
+    ALLOC_FAIL_EACH(n, failed, {
+        zkc_loop *loop = NULL;
+        failed = zkc_loop_open(NULL, &loop) == ZKC_ERR_NOMEM;
+        zkc_loop_close(loop);
+    });
+    alloc_fail_at(0);
+    assert_null(loop_wait_new());
+    assert_true(alloc_fail_stop());
+}
+
+/* Each number of descriptors too few is an error, and leaves nothing open. */
+static void test_without_descriptors(void **state)
+{
+    (void)state;
+    int lowest = dup(0);
+    assert_true(lowest >= 0);
+    close(lowest);
+    struct rlimit before, tight;
+    getrlimit(RLIMIT_NOFILE, &before);
+    enum zkc_err err = ZKC_ERR_SYSTEM;
+    rlim_t given = 0;
+    for (; err && given < 16; given++) {
+        tight = before;
+        tight.rlim_cur = (rlim_t)lowest + given;
+        setrlimit(RLIMIT_NOFILE, &tight);
+        zkc_loop *loop = NULL;
+        err = zkc_loop_open(NULL, &loop);
+        setrlimit(RLIMIT_NOFILE, &before);
+        zkc_loop_close(loop);
+        if (err && err != ZKC_ERR_SYSTEM)
+            fail_msg("%d descriptors: %s", (int)given, zkc_err_name(err));
+        int now = dup(0);
+        close(now);
+        if (now != lowest)
+            fail_msg("%d descriptors: some stay open", (int)given);
+    }
+    assert_int_equal(err, ZKC_OK);
+    assert_true(given > 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +416,8 @@ int main(void)
         cmocka_unit_test(test_descriptors_close_on_exec),
         cmocka_unit_test_setup_teardown(test_forked_child_is_kept_out, open_loop, close_loop),
         cmocka_unit_test(test_close_allows_null),
+        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_without_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
