@@ -1,7 +1,9 @@
 #include "zkconsumer/core/zk/connect.h"
+#include "zkconsumer/core/zk/path.h"
 #include <stdlib.h>
 
-#define EXPECTED "expected host1:port1,host2:port2/chroot"
+#define EXPECTED      "expected host1:port1,host2:port2/chroot"
+#define HOST_NAME_MAX 255 /* of DNS */
 
 static bool is_blank(uint8_t c)
 {
@@ -91,28 +93,47 @@ static enum zkc_err split_host(struct bytes text, struct bytes *name, struct byt
     return ZKC_OK;
 }
 
-static bool is_host_char(uint8_t c, bool in_brackets)
+static bool is_letter_or_digit(uint8_t c)
 {
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '.' ||
-           c == '-' || c == '_' || (in_brackets && (c == ':' || c == '%')) || c >= 0x80;
+    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
 }
 
-static enum zkc_err check_host_name(struct bytes name, struct bytes text, struct why *why)
+/* A name or an IPv4 address: what DNS and hosts files take. */
+static enum zkc_err check_name(struct bytes name, struct bytes text, struct why *why)
 {
-    bool in_brackets = text.data[0] == '[';
-    if (!name.len || name.len > 255) {
-        why_set(why, "zookeeper.connect: \"%s\": expected a host name of 1 to 255 bytes",
-                why_quote(text).text);
+    if (!name.len || name.len > HOST_NAME_MAX) {
+        why_set(why, "zookeeper.connect: \"%s\": expected a host name of 1 to %d bytes",
+                why_quote(text).text, HOST_NAME_MAX);
         return ZKC_ERR_CONFIG;
     }
     for (size_t i = 0; i < name.len; i++) {
-        if (is_host_char(name.data[i], in_brackets))
+        if (is_letter_or_digit(name.data[i]) || memchr("._-", name.data[i], 3))
             continue;
         why_set(why, "zookeeper.connect: \"%s\" in host \"%s\"; " EXPECTED,
-                why_quote(from(bytes_of(name.data, i + 1), i)).text, why_quote(text).text);
+                why_quote(bytes_of(name.data + i, 1)).text, why_quote(text).text);
         return ZKC_ERR_CONFIG;
     }
     return ZKC_OK;
+}
+
+/* What stands in brackets: an IPv6 address, with its interface after '%' if it has one. Only its
+ * characters are looked at: the resolver knows the rest. */
+static enum zkc_err check_ipv6(struct bytes name, struct bytes text, struct why *why)
+{
+    size_t percent = find(name, '%');
+    bool good = name.len <= HOST_NAME_MAX && find(name, ':') < percent && percent + 1 != name.len;
+    for (size_t i = 0; i < name.len; i++) {
+        bool is_hex = is_letter_or_digit(name.data[i]) && (name.data[i] | 0x20) <= 'f';
+        if (i < percent)
+            good = good && (is_hex || name.data[i] == ':' || name.data[i] == '.');
+        else if (i > percent)
+            good = good && (is_letter_or_digit(name.data[i]) || memchr("._-", name.data[i], 3));
+    }
+    if (good)
+        return ZKC_OK;
+    why_set(why, "zookeeper.connect: \"%s\": expected an IPv6 address in the brackets",
+            why_quote(text).text);
+    return ZKC_ERR_CONFIG;
 }
 
 static enum zkc_err parse_host(struct bytes text, size_t number, struct zk_host *out,
@@ -125,7 +146,7 @@ static enum zkc_err parse_host(struct bytes text, size_t number, struct zk_host 
     }
     enum zkc_err err = split_host(text, &name, &port, why);
     if (!err)
-        err = check_host_name(name, text, why);
+        err = text.data[0] == '[' ? check_ipv6(name, text, why) : check_name(name, text, why);
     out->port = ZK_CONNECT_PORT_DEFAULT;
     if (!err && !bytes_is_null(port))
         err = parse_port(port, text, &out->port, why);
@@ -161,6 +182,27 @@ static enum zkc_err parse_hosts(struct bytes text, struct zk_connect *out, struc
     return ZKC_OK;
 }
 
+static enum zkc_err check_element(struct bytes element, struct bytes chroot, struct why *why)
+{
+    size_t legal = zk_znode_name_span(element);
+    if (legal < element.len) {
+        why_set(why,
+                "zookeeper.connect: chroot \"%s\": \"%s\", which ZooKeeper does not take in the "
+                "name of a znode",
+                why_quote(chroot).text, why_quote(bytes_of(element.data + legal, 1)).text);
+        return ZKC_ERR_CONFIG;
+    }
+    bool is_name =
+        element.len && !bytes_equal_text(element, ".") && !bytes_equal_text(element, "..");
+    if (is_name && bytes_equal(element, trim(element)))
+        return ZKC_OK;
+    why_set(why,
+            "zookeeper.connect: chroot \"%s\" has the element \"%s\"; expected names that are not "
+            "empty, \".\" or \"..\", and have no blank at an end",
+            why_quote(chroot).text, why_quote(element).text);
+    return ZKC_ERR_CONFIG;
+}
+
 /* `text` begins with the chroot's '/'. */
 static enum zkc_err parse_chroot(struct bytes text, struct zk_connect *out, struct why *why)
 {
@@ -177,21 +219,10 @@ static enum zkc_err parse_chroot(struct bytes text, struct zk_connect *out, stru
     for (size_t at = 0; at < text.len;) { /* each element, from its '/' */
         struct bytes element = from(text, at + 1);
         element.len = find(element, '/');
-        if (!element.len || bytes_equal_text(element, ".") || bytes_equal_text(element, "..")) {
-            why_set(why,
-                    "zookeeper.connect: chroot \"%s\" has the element \"%s\"; ZooKeeper takes no "
-                    "empty name, \".\" or \"..\"",
-                    why_quote(text).text, why_quote(element).text);
-            return ZKC_ERR_CONFIG;
-        }
+        enum zkc_err err = check_element(element, text, why);
+        if (err)
+            return err;
         at += 1 + element.len;
-    }
-    for (size_t i = 0; i < text.len; i++) {
-        if (!is_blank(text.data[i]) && text.data[i] >= 0x20 && text.data[i] != 0x7F)
-            continue;
-        why_set(why, "zookeeper.connect: chroot \"%s\" has a blank or control character",
-                why_quote(text).text);
-        return ZKC_ERR_CONFIG;
     }
     out->chroot = copy(text);
     return out->chroot ? ZKC_OK : ZKC_ERR_NOMEM;

@@ -23,9 +23,9 @@ struct zk_connect {
     char *chroot; /* "" (the server's root), or "/a/b": no '/' at the end */
 };
 
-/* Takes blanks around hosts and commas, "[::1]:2181" and "[::1]", one '/' at the end of the chroot
- * (without meaning), and "/" alone (no chroot). On success the caller owns *out and ends it with
- * zk_connect_deinit(); otherwise *out is not touched.
+/* Takes blanks around hosts and commas, IPv6 addresses in brackets ("[::1]:2181", "[::1]"), one '/'
+ * at the end of the chroot (without meaning), and "/" alone (no chroot). On success the caller owns
+ * *out and ends it with zk_connect_deinit(); otherwise *out is not touched.
  *
  * ZKC_ERR_CONFIG  `why` says what was found where, and what is expected
  * ZKC_ERR_NOMEM */

@@ -251,23 +251,30 @@ static bool is_znode_char(struct utf8_char c)
            (c.code < 0xD800 || c.code > 0xF8FF) && c.code < 0xFFF0;
 }
 
+size_t zk_znode_name_span(struct bytes name)
+{
+    size_t at = 0;
+    while (at < name.len) {
+        struct utf8_char c = utf8_decode(name.data + at, name.len - at);
+        if (!is_znode_char(c))
+            break;
+        at += c.len;
+    }
+    return at;
+}
+
 enum zkc_err zk_check_consumer_id(const char *consumer_id, struct why *why)
 {
     enum zkc_err err = check_element("consumer id", consumer_id, ZK_CONSUMER_ID_MAX, why);
     if (err)
         return err;
-    size_t len = strlen(consumer_id);
-    for (size_t i = 0; i < len;) {
-        struct utf8_char c = utf8_decode((const uint8_t *)consumer_id + i, len - i);
-        if (!is_znode_char(c)) {
-            why_set(why,
-                    "consumer id \"%s\": \"%s\" at byte %zu, which ZooKeeper does not take in the "
-                    "name of a znode",
-                    why_quote(bytes_of(consumer_id, len)).text,
-                    why_quote(bytes_of(consumer_id + i, c.len)).text, i + 1);
-            return ZKC_ERR_INVALID;
-        }
-        i += c.len;
-    }
-    return ZKC_OK;
+    struct bytes name = bytes_of_text(consumer_id);
+    size_t legal = zk_znode_name_span(name);
+    if (legal == name.len)
+        return ZKC_OK;
+    why_set(why,
+            "consumer id \"%s\": \"%s\" at byte %zu, which ZooKeeper does not take in the name of "
+            "a znode",
+            why_quote(name).text, why_quote(bytes_of(name.data + legal, 1)).text, legal + 1);
+    return ZKC_ERR_INVALID;
 }

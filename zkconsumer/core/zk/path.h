@@ -77,9 +77,14 @@ ZKC_MUST_CHECK enum zkc_err zk_check_client_id(const char *client_id, struct why
 /* Kafka's Topic.validate: 1 to 255 of [a-zA-Z0-9._-], not "." or "..". */
 ZKC_MUST_CHECK enum zkc_err zk_check_topic(const char *topic, struct why *why);
 
-/* Legal as a znode's name (ZooKeeper's PathUtils.validatePath), because Java members take any: not
- * empty, "." or "..", no '/', valid UTF-8 without control, surrogate, private-use and the last 16
- * characters of the basic plane; at most ZK_CONSUMER_ID_MAX bytes, so that thread ids fit ours. */
+/* How many bytes of `name`, from its beginning, ZooKeeper takes in the name of a znode
+ * (PathUtils.validatePath): valid UTF-8 without '/', control, surrogate and private-use characters
+ * and the last 16 of the basic plane; what lies above that plane is two surrogates to Java, and so
+ * not taken. name.len when all of it is legal. */
+size_t zk_znode_name_span(struct bytes name);
+
+/* Legal as a znode's name, because Java members take any: all of the above, not empty, "." or "..",
+ * and at most ZK_CONSUMER_ID_MAX bytes. */
 #define ZK_CONSUMER_ID_MAX 1023
 
 ZKC_MUST_CHECK enum zkc_err zk_check_consumer_id(const char *consumer_id, struct why *why);
