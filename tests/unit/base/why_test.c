@@ -36,6 +36,15 @@ static void test_quotes_foreign_bytes(void **state)
     assert_string_equal(why_quote(BYTES_NULL).text, "");
 }
 
+static void test_quotes_one_character(void **state)
+{
+    (void)state;
+    assert_string_equal(why_quote_first(bytes_of_text("ab")).text, "a");
+    assert_string_equal(why_quote_first(bytes_of_text("\xC3\xA9x")).text, "\xC3\xA9");
+    assert_string_equal(why_quote_first(bytes_of_text("\xC3x")).text, "\\xc3");
+    assert_string_equal(why_quote_first(bytes_of_text("\nx")).text, "\\n");
+}
+
 /* The longest that fits whole, and the first that is cut; also where a byte takes four. */
 static void test_long_quotes_are_cut(void **state)
 {
@@ -61,6 +70,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_text_is_cut),
         cmocka_unit_test(test_quotes_foreign_bytes),
+        cmocka_unit_test(test_quotes_one_character),
         cmocka_unit_test(test_long_quotes_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

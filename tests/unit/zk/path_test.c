@@ -203,7 +203,7 @@ static const struct {
      "group id \"a/b\": character \"/\" at position 2; expected only letters"},
     {zk_check_group, "a b", "group id \"a b\": character \" \" at position 2"},
     {zk_check_group, "a\n", "group id \"a\\n\": character \"\\n\" at position 2"},
-    {zk_check_group, "\xC3\xA9", "group id \"\xC3\xA9\": character"},
+    {zk_check_group, "\xC3\xA9", "group id \"\xC3\xA9\": character \"\xC3\xA9\" at position 1"},
     {zk_check_client_id, "", NULL},
     {zk_check_client_id, "..", NULL},
     {zk_check_client_id, "web-07.example_X", NULL},

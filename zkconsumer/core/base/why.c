@@ -64,3 +64,8 @@ struct why_quote why_quote(struct bytes foreign)
     q.text[at] = '\0';
     return q;
 }
+
+struct why_quote why_quote_first(struct bytes foreign)
+{
+    return why_quote(bytes_of(foreign.data, utf8_decode(foreign.data, foreign.len).len));
+}

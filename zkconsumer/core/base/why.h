@@ -27,4 +27,7 @@ struct why_quote {
 
 struct why_quote why_quote(struct bytes foreign);
 
+/* The same of the first character only, to point at it; foreign.len > 0. */
+struct why_quote why_quote_first(struct bytes foreign);
+
 #endif

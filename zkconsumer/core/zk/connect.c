@@ -110,7 +110,7 @@ static enum zkc_err check_name(struct bytes name, struct bytes text, struct why 
         if (is_letter_or_digit(name.data[i]) || memchr("._-", name.data[i], 3))
             continue;
         why_set(why, "zookeeper.connect: \"%s\" in host \"%s\"; " EXPECTED,
-                why_quote(bytes_of(name.data + i, 1)).text, why_quote(text).text);
+                why_quote_first(from(name, i)).text, why_quote(text).text);
         return ZKC_ERR_CONFIG;
     }
     return ZKC_OK;
@@ -189,7 +189,7 @@ static enum zkc_err check_element(struct bytes element, struct bytes chroot, str
         why_set(why,
                 "zookeeper.connect: chroot \"%s\": \"%s\", which ZooKeeper does not take in the "
                 "name of a znode",
-                why_quote(chroot).text, why_quote(bytes_of(element.data + legal, 1)).text);
+                why_quote(chroot).text, why_quote_first(from(element, legal)).text);
         return ZKC_ERR_CONFIG;
     }
     bool is_name =

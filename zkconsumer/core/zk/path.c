@@ -200,8 +200,8 @@ static enum zkc_err check_chars(const char *what, const char *name, struct why *
         why_set(why,
                 "%s \"%s\": character \"%s\" at position %zu; expected only letters, digits, "
                 "'.', '_' and '-'",
-                what, why_quote(bytes_of(name, len)).text, why_quote(bytes_of(name + i, 1)).text,
-                i + 1);
+                what, why_quote(bytes_of(name, len)).text,
+                why_quote_first(bytes_of(name + i, len - i)).text, i + 1);
         return ZKC_ERR_INVALID;
     }
     return ZKC_OK;
@@ -275,6 +275,7 @@ enum zkc_err zk_check_consumer_id(const char *consumer_id, struct why *why)
     why_set(why,
             "consumer id \"%s\": \"%s\" at byte %zu, which ZooKeeper does not take in the name of "
             "a znode",
-            why_quote(name).text, why_quote(bytes_of(name.data + legal, 1)).text, legal + 1);
+            why_quote(name).text,
+            why_quote_first(bytes_of(name.data + legal, name.len - legal)).text, legal + 1);
     return ZKC_ERR_INVALID;
 }
