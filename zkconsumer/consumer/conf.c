@@ -546,6 +546,7 @@ static void fill(const zkc_conf *conf, struct conf_view *v)
         .offset_reset = (enum conf_offset_reset)word_of(conf, KEY_AUTO_OFFSET_RESET),
         .consumer_timeout_ms = int_of(conf, KEY_CONSUMER_TIMEOUT_MS),
         .auto_commit = is_word(conf, KEY_AUTO_COMMIT_ENABLE, "true"),
+        .exclude_internal_topics = is_word(conf, KEY_EXCLUDE_INTERNAL_TOPICS, "true"),
         .auto_commit_interval_ms = int_of(conf, KEY_AUTO_COMMIT_INTERVAL_MS),
         .statistics_interval_ms = int_of(conf, KEY_STATISTICS_INTERVAL_MS),
         .log_level = int_of(conf, KEY_LOG_LEVEL),

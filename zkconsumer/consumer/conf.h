@@ -42,6 +42,8 @@ struct conf_view {
     enum conf_offset_reset offset_reset;
     int consumer_timeout_ms; /* what zkc_stream_next(-1) waits; -1: for ever */
 
+    bool exclude_internal_topics; /* for the filters of other members */
+
     bool auto_commit;
     int auto_commit_interval_ms;
 

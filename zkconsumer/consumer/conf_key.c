@@ -119,6 +119,10 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "to very many."),
     [KEY_DUAL_COMMIT_ENABLED] = BOOLEAN("dual.commit.enabled", "false", "false", only_false, "",
                                         "Commit offsets to ZooKeeper and to the broker."),
+    [KEY_EXCLUDE_INTERNAL_TOPICS] = BOOLEAN(
+        "exclude.internal.topics", "true", "true, false", both, "",
+        "Whether topic filters leave out __consumer_offsets. It is applied to the filters of "
+        "all members of the group, so all must have the same value."),
     [KEY_FETCH_MESSAGE_MAX_BYTES] = INTEGER(
         "fetch.message.max.bytes", 1048576, 1, 2147483647, "max.partition.fetch.bytes, fetch.size",
         "How much of one partition a fetch asks for. Must hold the largest message (and the "
@@ -259,8 +263,6 @@ static const struct conf_refused refused[] = {
     {"bootstrap.servers", WITH_BROKERS, true},
     {"broker.list", WITH_BROKERS, true},
     {"metadata.broker.list", WITH_BROKERS, true},
-    {"exclude.internal.topics",
-     "acts on topic filters only, which are not available in this version", true},
     {"fetcher.backoff.ms", "fetches wait at the broker (fetch.wait.max.ms), since Kafka 0.8", true},
     {"group.instance.id", WITH_COORDINATOR, false},
     {"heartbeat.interval.ms", WITH_COORDINATOR, true},

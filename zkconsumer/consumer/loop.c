@@ -1,5 +1,6 @@
 #include "zkconsumer/consumer/loop.h"
 #include "zkconsumer/core/base/array.h"
+#include "zkconsumer/io/resolver.h"
 #include <event2/event.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 struct zkc_loop {
     struct event_base *base;
     bool is_own; /* base and thread are ours */
+    struct resolver *resolver;
     pthread_t thread;
     pid_t pid;
     unsigned char *alive; /* a page that the kernel zeroes in a forked child; NULL: not supported */
@@ -40,6 +42,18 @@ int64_t loop_now_ms(void)
 struct event_base *loop_base(zkc_loop *loop)
 {
     return loop->base;
+}
+
+bool loop_is_own(const zkc_loop *loop)
+{
+    return loop->is_own;
+}
+
+struct resolver *loop_resolver(zkc_loop *loop)
+{
+    if (!loop->resolver)
+        loop->resolver = resolver_new(loop->base);
+    return loop->resolver;
 }
 
 bool loop_is_foreign(const zkc_loop *loop)
@@ -262,8 +276,12 @@ static void free_loop(zkc_loop *loop)
         event_free(loop->wake);
     if (loop->wake_fd >= 0)
         close(loop->wake_fd);
-    if (loop->is_own && loop->base)
+    resolver_free(loop->resolver);
+    if (loop->is_own && loop->base) {
+        event_base_loop(loop->base,
+                        EVLOOP_NONBLOCK); /* libevent frees its lookups in a last turn */
         event_base_free(loop->base);
+    }
     if (loop->alive)
         munmap(loop->alive, (size_t)sysconf(_SC_PAGESIZE));
     pthread_cond_destroy(&loop->started);

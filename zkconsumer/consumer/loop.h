@@ -49,6 +49,14 @@ ZKC_MUST_CHECK enum zkc_err loop_call(zkc_loop *loop, loop_fn *fn, void *arg);
 /* libevent's base. Loop's thread. */
 struct event_base *loop_base(zkc_loop *loop);
 
+/* True when base and thread are ours, not the application's. Any thread. */
+bool loop_is_own(const zkc_loop *loop);
+
+/* The resolver that everything on this loop shares, made at the first call; NULL: out of memory.
+ * Loop's thread. */
+struct resolver;
+struct resolver *loop_resolver(zkc_loop *loop);
+
 /* True in a forked child. A load of one word (MADV_WIPEONFORK), fit for every call. Any thread. */
 bool loop_is_foreign(const zkc_loop *loop);
 

@@ -215,6 +215,12 @@ zkc_stream *stream_find(struct stream_hub *hub, const char *topic, int32_t index
     return found;
 }
 
+void stream_hub_each(struct stream_hub *hub, stream_fn *fn, struct json *arg)
+{
+    for (size_t i = 0; i < hub->stream_count; i++) /* only the loop's thread adds any */
+        fn(hub->streams[i], arg);
+}
+
 const char *zkc_stream_topic(const zkc_stream *stream)
 {
     return stream->topic;

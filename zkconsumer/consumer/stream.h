@@ -44,6 +44,11 @@ zkc_stream *stream_new(struct stream_hub *hub, const char *topic, int32_t index)
 /* NULL: no such one. Any thread. */
 zkc_stream *stream_find(struct stream_hub *hub, const char *topic, int32_t index);
 
+/* Calls fn for each stream, in the order in which they were added. */
+struct json;
+typedef void stream_fn(zkc_stream *stream, struct json *arg);
+void stream_hub_each(struct stream_hub *hub, stream_fn *fn, struct json *arg);
+
 /* A fetched buffer that several chunks share. */
 struct chunk_buffer {
     void *owner;

@@ -224,6 +224,11 @@ void trace_end(struct trace *t)
         trace_flush(t);
 }
 
+int64_t trace_time(const struct trace *trace, int64_t at_ns)
+{
+    return at_ns - trace->origin_ns;
+}
+
 void trace_dropped(struct trace *t, uint64_t count)
 {
     if (t)

@@ -49,6 +49,9 @@ struct json *trace_begin(struct trace *trace, int level, const char *ev);
 struct json *trace_begin_at(struct trace *trace, int level, const char *ev, int64_t at_ns);
 void trace_end(struct trace *trace);
 
+/* A time of now_ns's clock as the trace writes it: since the run's origin. */
+int64_t trace_time(const struct trace *trace, int64_t at_ns);
+
 /* Counts events that were lost before they came here. */
 void trace_dropped(struct trace *trace, uint64_t count);
 

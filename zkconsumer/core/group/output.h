@@ -227,6 +227,9 @@ bool lane_answered(struct lane *lane, uint32_t seq, int zk_rc);
 /* Sends again what is parked. Call when a connection is there. */
 void lanes_resend(struct lane *lanes, struct group_outputs *out);
 
+/* An operation that failed without a word of a lost connection is sent again after this pause. */
+#define GROUP_RESEND_MS 100
+
 /* Gives up the lane's operation; an answer to it will be ignored. */
 void lane_abandon(struct lane *lane);
 

@@ -832,7 +832,7 @@ static void take_result(struct zk_compat *m, const struct group_input *in,
     const struct zk_result *answer = in->result.result;
     if (!lane_answered(lane, in->result.seq, answer->zk_rc)) {
         if (lane->busy && lane->parked && m->connected && m->resend_at_ms == INT64_MAX)
-            m->resend_at_ms = m->now_ms + 100; /* lost without a word of a lost connection */
+            m->resend_at_ms = m->now_ms + GROUP_RESEND_MS;
         return;
     }
     switch (in->result.lane) {

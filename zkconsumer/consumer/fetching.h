@@ -1,0 +1,86 @@
+/* The partitions that a consumer holds, and everything between their leaders and the streams: one
+ * fetcher (core/fetch) with one connection for each leader broker, or num.consumer.fetchers of
+ * them; the claims whose gates decide what is handed out; what waits for a full stream. Binds
+ * machine to shell: what is fetched when is the fetcher's to decide. Loop's thread. */
+#ifndef ZKC_CONSUMER_FETCHING_H
+#define ZKC_CONSUMER_FETCHING_H
+
+#include "zkconsumer/consumer/conf.h"
+#include "zkconsumer/consumer/json.h"
+#include "zkconsumer/consumer/log.h"
+#include "zkconsumer/consumer/stream.h"
+#include "zkconsumer/consumer/tracing.h"
+#include "zkconsumer/core/group/output.h"
+
+struct event_base;
+struct resolver;
+struct fetching;
+
+/* Borrowed: everything; must outlive the object. */
+struct fetching_options {
+    struct event_base *base;
+    struct resolver *resolver;
+    const struct conf_view *conf;
+    struct stream_hub *hub;
+    struct log *log;
+    struct tracing *tracing;
+    uint64_t seed;
+
+    /* The partition needs a leader. Never from inside of a call of this module. */
+    void (*on_leader_lost)(const char *topic, int32_t partition, void *user);
+    /* The application should know. May be called from inside; must not call back into here. */
+    void (*on_error)(enum zkc_err err, const char *text, void *user);
+    void *user;
+};
+
+/* NULL: out of memory. */
+struct fetching *fetching_new(const struct fetching_options *options);
+void fetching_free(struct fetching *f); /* NULL is allowed */
+
+#define FETCHING_END (-3) /* as an offset: the end, whatever auto.offset.reset says */
+
+/* Takes partitions over, sorted by topic and number; nothing is held before. `offset` of each is
+ * where to start: 0 or more, -1 by auto.offset.reset, ZKC_OFFSET_BEGINNING, FETCHING_END. Fetching
+ * starts with fetching_leaders(). ZKC_ERR_NOMEM: nothing is held. */
+ZKC_MUST_CHECK enum zkc_err fetching_hold(struct fetching *f, const struct zkc_owned *list,
+                                          size_t count);
+
+/* Lets go of everything: closes the gates, drops what is queued, forgets the partitions. The list
+ * is what the gates said, by topic and number; lent until the next call here. `why` is for the
+ * trace: release, lost, exit. */
+void fetching_stop(struct fetching *f, enum gate_state gates, const char *why,
+                   struct zkc_owned **list, size_t *count);
+
+/* These brokers lead these partitions now. */
+void fetching_leaders(struct fetching *f, const struct group_leader *list, size_t count);
+
+/* Asks a broker who leads the partitions of topics. One question at a time. */
+typedef void fetching_metadata_fn(uint32_t seq, const char *failure,
+                                  const struct group_leader *list, size_t count, void *user);
+void fetching_ask(struct fetching *f, uint32_t seq, const char *host, int32_t port,
+                  const char *const *topics, size_t topic_count, fetching_metadata_fn *fn,
+                  void *user);
+
+/* A stream has room again. */
+void fetching_room(struct fetching *f, zkc_stream *stream);
+
+/* The calls of the application. ZKC_ERR_NOT_OWNED, ZKC_ERR_NOMEM; ZKC_ERR_INVALID: offset. */
+enum zkc_err fetching_position(struct fetching *f, const char *topic, int32_t partition,
+                               int64_t *out);
+enum zkc_err fetching_log_end(struct fetching *f, const char *topic, int32_t partition,
+                              int64_t *out);
+enum zkc_err fetching_seek(struct fetching *f, const char *topic, int32_t partition,
+                           int64_t offset);
+enum zkc_err fetching_pause(struct fetching *f, const char *topic, int32_t partition);
+enum zkc_err fetching_resume(struct fetching *f, const char *topic, int32_t partition);
+
+/* All that is held, with what the gates say now; lent until the next call here. */
+void fetching_owned(struct fetching *f, struct zkc_owned **list, size_t *count);
+
+/* Hands what was delivered since the last time to the trace. */
+void fetching_trace_deliveries(struct fetching *f);
+
+/* Adds "brokers" and "partitions" to the statistics. */
+void fetching_stats(struct fetching *f, struct json *j);
+
+#endif

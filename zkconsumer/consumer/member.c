@@ -1,0 +1,672 @@
+/* The shell around a group machine: callback -> input -> step -> carry out outputs -> re-arm one
+ * timer. No rule of the protocol is here. While outputs are carried out, the application may be
+ * called, and may call back; what it wants is kept until the outputs are done (member_drain). */
+#include "zkconsumer/consumer/consumer.h"
+#include "zkconsumer/core/group/reader.h"
+#include "zkconsumer/core/group/zk_compat.h"
+#include "zkconsumer/io/zk_session.h"
+#include <assert.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* ---- feeding ---- */
+
+static void carry_out(zkc_consumer *c, const struct group_output *o);
+
+static int64_t wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void step(zkc_consumer *c, const struct group_input *in, struct group_outputs *out)
+{
+    if (c->compat)
+        zk_compat_step(c->compat, in, out);
+    else
+        reader_step(c->reader, in, out);
+}
+
+static void feed(zkc_consumer *c, struct group_input *in)
+{
+    struct group_outputs out;
+    if (!c->compat && !c->reader)
+        return;
+    assert(!c->is_feeding);
+    c->is_feeding = true;
+    in->now_ms = loop_now_ms();
+    in->wall_ms = wall_ms();
+    step(c, in, &out);
+    for (size_t i = 0; i < out.count; i++) {
+        tracing_output(c->tracing, &out.list[i]);
+        carry_out(c, &out.list[i]);
+    }
+    c->is_feeding = false;
+}
+
+static void arm(zkc_consumer *c)
+{
+    int64_t at = c->compat   ? zk_compat_deadline_ms(c->compat)
+                 : c->reader ? reader_deadline_ms(c->reader)
+                             : INT64_MAX;
+    if (at == INT64_MAX) {
+        event_del(c->timer);
+        return;
+    }
+    int64_t ms = at - loop_now_ms();
+    if (ms < 0)
+        ms = 0;
+    struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
+    event_add(c->timer, &tv);
+}
+
+static bool reserve_positions(zkc_consumer *c, size_t count)
+{
+    if (count <= c->stopped_cap)
+        return true;
+    struct group_position *list = realloc(c->stopped, count * sizeof *list);
+    if (!list)
+        return false;
+    c->stopped = list;
+    c->stopped_cap = count;
+    return true;
+}
+
+/* Copies what the gates say into c->stopped: what the application commits with a NULL list inside
+ * of the revoke callback is what has been stopped. */
+static void keep_positions(zkc_consumer *c, const struct zkc_owned *list, size_t count)
+{
+    c->stopped_count = 0;
+    if (!reserve_positions(c, count)) {
+        log_line(c->log, 3, LOG_FACILITY_OFFSET,
+                 "out of memory: what was consumed since the last commit is not committed");
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        c->stopped[c->stopped_count++] =
+            (struct group_position){list[i].topic, list[i].partition, list[i].offset};
+}
+
+static void keep_current_positions(zkc_consumer *c)
+{
+    struct zkc_owned *list;
+    size_t count;
+    fetching_owned(c->fetching, &list, &count);
+    keep_positions(c, list, count);
+}
+
+static void feed_commit(zkc_consumer *c, struct commit *commit)
+{
+    struct group_input in = {.type = GROUP_IN_COMMIT,
+                             .commit = {.list = commit->list, .count = commit->count}};
+    if (!commit->list) {
+        if (!c->has_stopped)
+            keep_current_positions(c);
+        in.commit.list = c->stopped;
+        in.commit.count = c->stopped_count;
+        in.commit.all_owned = true;
+    }
+    if (c->state >= CONSUMER_SESSION || (!c->compat && !c->reader)) {
+        consumer_commit_done(c, commit, ZKC_ERR_CLOSED);
+        return;
+    }
+    commit_queue_put(&c->commits_running, commit); /* the last one: COMMIT_QUEUED names its job */
+    feed(c, &in);
+}
+
+static void feed_positions(zkc_consumer *c, enum group_input_type type)
+{
+    struct group_input in = {.type = type, .positions = {c->stopped, c->stopped_count}};
+    feed(c, &in);
+}
+
+/* An operation that could not be sent: the machine sends it again in a while. */
+static bool feed_unsent(zkc_consumer *c)
+{
+    static const struct zk_result loss = {.zk_rc = ZK_CONNECTION_LOSS};
+    for (int lane = 0; lane < GROUP_LANE_COUNT; lane++) {
+        if (c->unsent[lane] == 0)
+            continue;
+        struct group_input in = {.type = GROUP_IN_RESULT,
+                                 .result = {(enum group_lane)lane, c->unsent[lane], &loss}};
+        c->unsent[lane] = 0;
+        feed(c, &in);
+        return true;
+    }
+    return false;
+}
+
+void member_drain(zkc_consumer *c)
+{
+    while (!c->is_feeding) {
+        if (feed_unsent(c))
+            continue;
+        struct commit *commit = commit_queue_take(&c->commits_new);
+        if (commit) {
+            feed_commit(c, commit);
+        } else if (c->has_stopped) {
+            c->has_stopped = false;
+            feed_positions(c, GROUP_IN_STOPPED);
+        } else if (c->positions_due) {
+            c->positions_due = false;
+            keep_current_positions(c);
+            feed_positions(c, GROUP_IN_POSITIONS);
+        } else if (c->leave_wanted && !c->leave_fed) {
+            c->leave_fed = true;
+            struct group_input in = {.type = GROUP_IN_LEAVE};
+            feed(c, &in);
+            if (!c->compat && !c->reader)
+                member_close_session(c);
+        } else {
+            arm(c);
+            return;
+        }
+    }
+}
+
+static void feed_and_drain(zkc_consumer *c, struct group_input *in)
+{
+    feed(c, in);
+    member_drain(c);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct group_input in = {.type = GROUP_IN_TIME};
+    feed_and_drain(arg, &in);
+}
+
+/* ---- operations ---- */
+
+struct sent {
+    zkc_consumer *consumer;
+    enum group_lane lane;
+    uint32_t seq;
+    int64_t sent_ns;
+    struct zk_op op; /* its path is `path`; its data is not kept */
+    bool is_second;  /* sent again after the chroot was made */
+    char path[];
+};
+
+static void on_chroot(const struct zk_result *result, void *user);
+
+/* The first node below a chroot that does not exist: a member makes the chroot it needs. */
+static bool needs_chroot(const struct sent *s, const struct zk_result *result)
+{
+    return result->zk_rc == ZK_NO_NODE && s->op.type == ZK_OP_CREATE && !s->op.ephemeral &&
+           !s->is_second && strrchr(s->path, '/') == s->path;
+}
+
+static void on_result(const struct zk_result *result, void *user)
+{
+    struct sent *s = user;
+    zkc_consumer *c = s->consumer;
+    if (c->state >= CONSUMER_SESSION) {
+        free(s);
+        return;
+    }
+    if (needs_chroot(s, result)) {
+        log_line(c->log, 6, LOG_FACILITY_ZK, "creating the chroot of zookeeper.connect");
+        s->is_second = true;
+        zk_session_ensure_chroot(c->session, on_chroot, s);
+        return;
+    }
+    tracing_op(c->tracing, s->lane, &s->op, result, s->sent_ns);
+    struct group_input in = {.type = GROUP_IN_RESULT, .result = {s->lane, s->seq, result}};
+    free(s);
+    feed_and_drain(c, &in);
+}
+
+static void on_chroot(const struct zk_result *result, void *user)
+{
+    struct sent *s = user;
+    zkc_consumer *c = s->consumer;
+    if (c->state >= CONSUMER_SESSION)
+        free(s);
+    else if (result->zk_rc != ZK_OK)
+        on_result(result, s);
+    else
+        zk_session_send(c->session, &s->op, on_result, s);
+}
+
+static void send_op(zkc_consumer *c, const struct group_output *o)
+{
+    size_t len = strlen(o->op.op.path) + 1;
+    struct sent *s = malloc(sizeof *s + len);
+    if (!s) { /* as if the connection had been lost: the machine sends it again */
+        log_line(c->log, 3, LOG_FACILITY_ZK, "out of memory: an operation waits");
+        c->unsent[o->op.lane] = o->op.seq;
+        return;
+    }
+    *s = (struct sent){.consumer = c,
+                       .lane = o->op.lane,
+                       .seq = o->op.seq,
+                       .sent_ns = c->tracing ? loop_now_ns() : 0,
+                       .op = o->op.op};
+    memcpy(s->path, o->op.op.path, len);
+    s->op.path = s->path;
+    s->op.data = BYTES_NULL;
+    c->operations++;
+    zk_session_send(c->session, &o->op.op, on_result, s);
+}
+
+/* ---- the application's part of a rebalance ---- */
+
+static void tell_rebalance(zkc_consumer *c, enum zkc_rebalance_kind kind, struct zkc_owned *list,
+                           size_t count)
+{
+    if (c->view.on_rebalance && (count > 0 || kind == ZKC_REBALANCE_ASSIGN))
+        c->view.on_rebalance(c, kind, list, count, c->view.user);
+}
+
+static void stop(zkc_consumer *c, enum group_stop_why why)
+{
+    struct zkc_owned *list;
+    size_t count;
+    bool lost = why == GROUP_STOP_LOST;
+    fetching_stop(c->fetching, lost ? GATE_LOST : GATE_REVOKED,
+                  lost                      ? "lost"
+                  : why == GROUP_STOP_LEAVE ? "exit"
+                                            : "release",
+                  &list, &count);
+    keep_positions(c, list, count);
+    c->has_stopped = true;
+    if (why == GROUP_STOP_LEAVE)
+        stream_hub_end(c->hub);
+    if (c->compat)
+        tell_rebalance(c, lost ? ZKC_REBALANCE_LOST : ZKC_REBALANCE_REVOKE, list, count);
+}
+
+static void assign(zkc_consumer *c, const struct group_output *o)
+{
+    struct zkc_owned *list = calloc(o->assign.count + 1, sizeof *list);
+    enum zkc_err err = list ? ZKC_OK : ZKC_ERR_NOMEM;
+    for (size_t i = 0; !err && i < o->assign.count; i++) {
+        const struct group_claim *claim = &o->assign.claims[i];
+        list[i] = (struct zkc_owned){claim->topic, claim->partition, claim->thread, claim->offset};
+    }
+    if (!err && c->compat)
+        tell_rebalance(c, ZKC_REBALANCE_ASSIGN, list, o->assign.count);
+    if (!err)
+        err = fetching_hold(c->fetching, list, o->assign.count);
+    if (err) {
+        log_line(c->log, 3, LOG_FACILITY_FETCH, "nothing is fetched until the next rebalance: %s",
+                 zkc_err_text(err));
+        consumer_error(c, err, "nothing is fetched until the next rebalance: out of memory");
+    }
+    free(list);
+}
+
+static void on_metadata(uint32_t seq, const char *failure, const struct group_leader *list,
+                        size_t count, void *user)
+{
+    struct group_input in = {
+        .type = GROUP_IN_METADATA,
+        .metadata = {
+            .seq = seq, .failed = failure != NULL, .text = failure, .list = list, .count = count}};
+    feed_and_drain(user, &in);
+}
+
+void member_leader_lost(const char *topic, int32_t partition, void *consumer)
+{
+    struct group_input in = {.type = GROUP_IN_LEADER_LOST, .leader_lost = {topic, partition}};
+    feed_and_drain(consumer, &in);
+}
+
+/* ---- outputs ---- */
+
+static enum log_facility facility_of(const char *name)
+{
+    for (int i = 0; i < LOG_FACILITIES; i++)
+        if (strcmp(log_facility_name((enum log_facility)i), name) == 0)
+            return (enum log_facility)i;
+    return LOG_FACILITY_MEMBER;
+}
+
+static void take_notice(zkc_consumer *c, const struct group_output *o)
+{
+    log_line(c->log, o->notice.level, facility_of(o->notice.facility), "%s", o->notice.text);
+    if (o->notice.err)
+        consumer_error(c, o->notice.err, "%s", o->notice.text);
+}
+
+static void commit_queued(zkc_consumer *c, const struct group_output *o)
+{
+    struct commit *last = c->commits_running.last;
+    last->job = o->committed.job;
+    if (!o->committed.err)
+        return;
+    struct commit_queue rest = {0};
+    struct commit *commit;
+    while ((commit = commit_queue_take(&c->commits_running)) != last)
+        commit_queue_put(&rest, commit);
+    c->commits_running = rest;
+    consumer_commit_done(c, last, o->committed.err);
+}
+
+static void committed(zkc_consumer *c, const struct group_output *o)
+{
+    struct commit_queue rest = {0};
+    struct commit *commit;
+    while ((commit = commit_queue_take(&c->commits_running))) {
+        if (commit->job == o->committed.job)
+            consumer_commit_done(c, commit, o->committed.err);
+        else
+            commit_queue_put(&rest, commit);
+    }
+    c->commits_running = rest;
+}
+
+static void take_state(zkc_consumer *c, const struct group_output *o)
+{
+    c->is_settled = o->state.settled;
+    c->gave_up = o->state.gave_up;
+    stream_hub_set_failure(c->hub, c->gave_up ? ZKC_ERR_REBALANCE : ZKC_OK);
+    consumer_check_waiters(c);
+}
+
+static void rebalance_ended(zkc_consumer *c, const struct group_output *o)
+{
+    c->rebalances++;
+    c->rebalances_failed += !o->rebalance_end.ok;
+    if (o->rebalance_end.ok && c->gave_up) {
+        c->gave_up = false;
+        stream_hub_set_failure(c->hub, ZKC_OK);
+    }
+}
+
+static void carry_out(zkc_consumer *c, const struct group_output *o)
+{
+    switch (o->type) {
+    case GROUP_OUT_OP: send_op(c, o); break;
+    case GROUP_OUT_STOP: stop(c, o->stop); break;
+    case GROUP_OUT_POSITIONS: c->positions_due = true; break;
+    case GROUP_OUT_ASSIGN: assign(c, o); break;
+    case GROUP_OUT_METADATA:
+        fetching_ask(c->fetching, o->metadata.seq, o->metadata.host, o->metadata.port,
+                     o->metadata.topics, o->metadata.topic_count, on_metadata, c);
+        break;
+    case GROUP_OUT_LEADERS: fetching_leaders(c->fetching, o->leaders.list, o->leaders.count); break;
+    case GROUP_OUT_COMMIT_QUEUED: commit_queued(c, o); break;
+    case GROUP_OUT_COMMITTED: committed(c, o); break;
+    case GROUP_OUT_CLOSE_SESSION: member_close_session(c); break;
+    case GROUP_OUT_NOTICE: take_notice(c, o); break;
+    case GROUP_OUT_STATE: take_state(c, o); break;
+    case GROUP_OUT_REBALANCE_END: rebalance_ended(c, o); break;
+    case GROUP_OUT_TRIGGER:
+    case GROUP_OUT_REBALANCE_BEGIN:
+    case GROUP_OUT_TRY_BEGIN:
+    case GROUP_OUT_VIEW:
+    case GROUP_OUT_DECIDE:
+    case GROUP_OUT_CLAIM:
+    case GROUP_OUT_RELEASE:
+    case GROUP_OUT_OFFSET_READ:
+    case GROUP_OUT_COMMIT:
+    case GROUP_OUT_TRY_END:
+    case GROUP_OUT_BACKOFF: break; /* the trace has them */
+    }
+}
+
+/* ---- the session ---- */
+
+static void say_timeout(zkc_consumer *c, int32_t granted_ms)
+{
+    char text[512];
+    if (granted_ms == c->view.zookeeper_session_timeout_ms)
+        return;
+    log_line(c->log, 4, LOG_FACILITY_ZK,
+             "the server granted a session timeout of %d ms; %d were asked for "
+             "(zookeeper.session.timeout.ms; the server's minSessionTimeout and maxSessionTimeout)",
+             granted_ms, c->view.zookeeper_session_timeout_ms);
+    if (conf_retries_too_short(&c->view, granted_ms, text, sizeof text))
+        log_line(c->log, 4, LOG_FACILITY_CONF, "%s", text);
+}
+
+static void connected(zkc_consumer *c, const struct zk_session_event *event)
+{
+    log_line(c->log, 6, LOG_FACILITY_ZK, "connected to %s, session 0x%llx%s, timeout %d ms",
+             event->server, (unsigned long long)event->session_id, event->is_new ? " (new)" : "",
+             event->timeout_ms);
+    tracing_session(c->tracing, event->is_new ? "open" : "connected", event->session_id,
+                    event->server);
+    if (!c->was_connected)
+        say_timeout(c, event->timeout_ms);
+    c->was_connected = true;
+    event_del(c->connect_timer);
+    consumer_check_waiters(c);
+    struct group_input in = {.type = GROUP_IN_CONNECTED,
+                             .connected = {.session_id = event->session_id,
+                                           .timeout_ms = event->timeout_ms,
+                                           .is_new = event->is_new}};
+    feed_and_drain(c, &in);
+}
+
+static void expired(zkc_consumer *c, const struct zk_session_event *event)
+{
+    c->expirations++;
+    tracing_session(c->tracing, "expired", event->session_id, NULL);
+    consumer_error(c, ZKC_ERR_ZOOKEEPER,
+                   "the ZooKeeper session 0x%llx has expired: registration and ownership are gone; "
+                   "registering again. What is delivered until the rebalance may be delivered by "
+                   "others too",
+                   (unsigned long long)event->session_id);
+    struct group_input in = {.type = GROUP_IN_EXPIRED};
+    feed_and_drain(c, &in);
+}
+
+static void on_event(const struct zk_session_event *event, void *user)
+{
+    zkc_consumer *c = user;
+    if (c->state >= CONSUMER_SESSION)
+        return;
+    struct group_input in = {.type = GROUP_IN_DISCONNECTED};
+    switch (event->type) {
+    case ZK_SESSION_EVENT_CONNECTED: connected(c, event); break;
+    case ZK_SESSION_EVENT_SUSPENDED:
+        log_line(c->log, 4, LOG_FACILITY_ZK,
+                 "connection to ZooKeeper lost; messages flow on, claims and commits wait");
+        tracing_session(c->tracing, "disconnected", event->session_id, NULL);
+        feed_and_drain(c, &in);
+        break;
+    case ZK_SESSION_EVENT_EXPIRED: expired(c, event); break;
+    case ZK_SESSION_EVENT_AUTH_FAILED:
+    case ZK_SESSION_EVENT_UNREACHABLE:
+        log_cause(c->log, 3, LOG_FACILITY_ZK, "unreachable", "%s", event->text);
+        consumer_error(c, ZKC_ERR_UNREACHABLE, "%s", event->text);
+        break;
+    }
+}
+
+static void on_watch(const struct zk_watch_event *event, void *user)
+{
+    zkc_consumer *c = user;
+    if (c->state >= CONSUMER_SESSION)
+        return;
+    tracing_watch(c->tracing, event);
+    struct group_input in = {.type = GROUP_IN_WATCH, .watch = *event};
+    feed_and_drain(c, &in);
+}
+
+static void on_session_log(int level, const char *cause, const char *text, void *user)
+{
+    zkc_consumer *c = user;
+    log_cause(c->log, level, LOG_FACILITY_ZK, cause, "%s", text);
+}
+
+static void on_connect_timeout(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    zkc_consumer *c = arg;
+    c->wait_err = ZKC_ERR_UNREACHABLE;
+    consumer_error(c, ZKC_ERR_UNREACHABLE,
+                   "no connection to ZooKeeper at %s within zookeeper.connection.timeout.ms = %d; "
+                   "attempts go on",
+                   c->view.zookeeper_connect, c->view.zookeeper_connection_timeout_ms);
+    consumer_check_waiters(c);
+}
+
+enum zkc_err member_open(zkc_consumer *c)
+{
+    struct event_base *base = loop_base(c->loop);
+    struct zk_session_config config = {
+        .base = base,
+        .resolver = loop_resolver(c->loop),
+        .connect = c->view.zookeeper_connect,
+        .session_timeout_ms = c->view.zookeeper_session_timeout_ms,
+        .seed = rng_next(&c->rng),
+        .on_event = on_event,
+        .on_watch = on_watch,
+        .on_log = on_session_log,
+        .user = c,
+    };
+    c->timer = evtimer_new(base, on_timer, c);
+    c->connect_timer = evtimer_new(base, on_connect_timeout, c);
+    c->session = config.resolver ? zk_session_new(&config) : NULL;
+    if (!c->timer || !c->connect_timer || !c->session)
+        return ZKC_ERR_NOMEM;
+    int ms = c->view.zookeeper_connection_timeout_ms;
+    struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
+    event_add(c->connect_timer, &tv);
+    return ZKC_OK;
+}
+
+static void on_session_closed(bool is_released, void *user)
+{
+    zkc_consumer *c = user;
+    c->session = NULL;
+    consumer_finish(c, is_released);
+}
+
+void member_close_session(zkc_consumer *c)
+{
+    if (c->state >= CONSUMER_SESSION)
+        return;
+    c->state = CONSUMER_SESSION;
+    int64_t left_ms = c->close_at_ms - loop_now_ms();
+    zk_session_close(c->session, left_ms > 1 ? left_ms : 1, on_session_closed, c);
+}
+
+void member_free(zkc_consumer *c)
+{
+    zk_session_free(c->session);
+    c->session = NULL;
+    if (c->timer)
+        event_free(c->timer);
+    if (c->connect_timer)
+        event_free(c->connect_timer);
+    c->timer = c->connect_timer = NULL;
+    zk_compat_free(c->compat);
+    reader_free(c->reader);
+    c->compat = NULL;
+    c->reader = NULL;
+    free(c->stopped);
+    c->stopped = NULL;
+}
+
+/* ---- joining ---- */
+
+/* The machine begins when there is a connection: tell it that there is one. */
+static void begin(zkc_consumer *c)
+{
+    c->state = CONSUMER_JOINED;
+    if (zk_session_is_connected(c->session)) {
+        struct group_input in = {.type = GROUP_IN_CONNECTED,
+                                 .connected = {.session_id = zk_session_id(c->session),
+                                               .timeout_ms = c->view.zookeeper_session_timeout_ms,
+                                               .is_new = true}};
+        feed(c, &in);
+    }
+    member_drain(c);
+}
+
+enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *list, size_t count)
+{
+    static const enum zk_variant variants[] = {[CONF_VARIANT_08] = ZK_VARIANT_0_8,
+                                               [CONF_VARIANT_07] = ZK_VARIANT_0_7,
+                                               [CONF_VARIANT_DOCUMENTED] = ZK_VARIANT_DOCUMENTED};
+    static const enum assign_strategy strategies[] = {[CONF_STRATEGY_CEIL] = ASSIGN_CEIL,
+                                                      [CONF_STRATEGY_RANGE] = ASSIGN_RANGE,
+                                                      [CONF_STRATEGY_ROUNDROBIN] =
+                                                          ASSIGN_ROUNDROBIN};
+    struct zk_subscription *subscriptions = calloc(count + 1, sizeof *subscriptions);
+    const char **topics = calloc(count + 1, sizeof *topics);
+    bool ok = subscriptions && topics;
+    for (size_t i = 0; ok && i < count; i++) {
+        topics[i] = list[i].topic;
+        subscriptions[i] =
+            (struct zk_subscription){(char *)(uintptr_t)list[i].topic, list[i].streams};
+        for (int32_t k = 0; ok && k < list[i].streams; k++)
+            ok = stream_new(c->hub, list[i].topic, k) != NULL;
+    }
+    struct zk_compat_config config = {
+        .group = c->group,
+        .consumer_id = c->id,
+        .subscriptions = subscriptions,
+        .subscription_count = count,
+        .variant = variants[c->view.variant],
+        .strategy = strategies[c->view.strategy],
+        .watch_brokers = c->view.watch_brokers,
+        .exclude_internal_topics = c->view.exclude_internal_topics,
+        .auto_commit = c->view.auto_commit,
+        .auto_commit_interval_ms = c->view.auto_commit_interval_ms,
+        .session_timeout_ms = c->view.zookeeper_session_timeout_ms,
+        .rebalance_backoff_ms = c->view.rebalance_backoff_ms,
+        .rebalance_attempts_max = (uint32_t)c->view.rebalance_retries_max,
+        .refresh_leader_backoff_ms = c->view.refresh_leader_backoff_ms,
+        .seed = rng_next(&c->rng),
+    };
+    enum zkc_err err = ok ? zk_compat_new(&config, loop_now_ms(), &c->compat) : ZKC_ERR_NOMEM;
+    if (!err) {
+        tracing_start(c->tracing, topics, count);
+        begin(c);
+    }
+    free(subscriptions);
+    free(topics);
+    return err;
+}
+
+enum zkc_err member_assign(zkc_consumer *c, const struct zkc_position *list, size_t count)
+{
+    struct reader_partition *partitions = calloc(count + 1, sizeof *partitions);
+    const char **topics = calloc(count + 1, sizeof *topics);
+    bool ok = partitions && topics;
+    size_t topic_count = 0;
+    for (size_t i = 0; ok && i < count; i++) {
+        partitions[i] = (struct reader_partition){
+            .topic = list[i].topic,
+            .partition = list[i].partition,
+            .offset = list[i].offset == ZKC_OFFSET_END ? FETCHING_END : list[i].offset,
+            .wants_stored = list[i].offset == ZKC_OFFSET_STORED};
+        if (stream_find(c->hub, list[i].topic, 0))
+            continue;
+        topics[topic_count++] = list[i].topic;
+        ok = stream_new(c->hub, list[i].topic, 0) != NULL;
+    }
+    struct reader_config config = {
+        .group = c->group,
+        .partitions = partitions,
+        .partition_count = count,
+        .refresh_leader_backoff_ms = c->view.refresh_leader_backoff_ms,
+        .seed = rng_next(&c->rng),
+    };
+    enum zkc_err err = ok ? reader_new(&config, &c->reader) : ZKC_ERR_NOMEM;
+    if (!err) {
+        tracing_start(c->tracing, topics, topic_count);
+        begin(c);
+    }
+    free(partitions);
+    free(topics);
+    return err;
+}
+
+const char *member_state_name(const zkc_consumer *c)
+{
+    if (c->compat)
+        return zk_compat_state_name(c->compat);
+    return c->reader ? reader_state_name(c->reader) : "new";
+}

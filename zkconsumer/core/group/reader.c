@@ -1,0 +1,355 @@
+#include "zkconsumer/core/group/reader.h"
+#include "zkconsumer/core/zk/offset.h"
+#include "zkconsumer/core/zk/path.h"
+#include <assert.h>
+#include <stdlib.h>
+
+enum reader_state { NEW, READING, HOLDING, LEAVING, CLOSED };
+
+struct reader {
+    enum reader_state state;
+    char *group;
+    char **topics; /* sorted, each once; behind the claims */
+    size_t topic_count;
+    struct group_claim *claims; /* sorted by topic and partition */
+    bool *wants_stored;
+    size_t count;
+    size_t at; /* claim whose stored offset is being read */
+    char *path;
+    int64_t now_ms;
+    int64_t resend_at_ms;
+    bool connected;
+    bool is_stopped;
+    struct lane lanes[GROUP_LANE_COUNT];
+    struct offset_committer committer;
+    struct leader_finder finder;
+};
+
+void reader_free(struct reader *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->topic_count; i++)
+        free(r->topics[i]);
+    free(r->topics);
+    free(r->claims);
+    free(r->wants_stored);
+    free(r->path);
+    free(r->group);
+    committer_deinit(&r->committer);
+    finder_deinit(&r->finder);
+    free(r);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct reader_partition *x = *(const struct reader_partition *const *)a;
+    const struct reader_partition *y = *(const struct reader_partition *const *)b;
+    return topic_partition_compare((struct topic_partition){x->topic, x->partition},
+                                   (struct topic_partition){y->topic, y->partition});
+}
+
+/* Fills topics and claims from the partitions, sorted. False: out of memory. */
+static bool copy_partitions(struct reader *r, const struct reader_config *config)
+{
+    size_t n = config->partition_count;
+    const struct reader_partition **sorted = calloc(n + 1, sizeof *sorted);
+    r->topics = calloc(n + 1, sizeof *r->topics);
+    r->claims = calloc(n + 1, sizeof *r->claims);
+    r->wants_stored = calloc(n + 1, sizeof *r->wants_stored);
+    bool ok = sorted && r->topics && r->claims && r->wants_stored;
+    for (size_t i = 0; ok && i < n; i++)
+        sorted[i] = &config->partitions[i];
+    if (ok)
+        qsort(sorted, n, sizeof *sorted, by_name);
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct reader_partition *p = sorted[i];
+        if (r->topic_count == 0 || strcmp(r->topics[r->topic_count - 1], p->topic) != 0) {
+            char *topic = strdup(p->topic);
+            ok = topic != NULL;
+            if (!ok)
+                break;
+            r->topics[r->topic_count++] = topic;
+        }
+        r->wants_stored[i] = p->wants_stored;
+        r->claims[i] = (struct group_claim){.topic = r->topics[r->topic_count - 1],
+                                            .topic_index = (uint32_t)r->topic_count - 1,
+                                            .partition = p->partition,
+                                            .offset = p->offset};
+        r->count++;
+    }
+    free(sorted);
+    return ok;
+}
+
+enum zkc_err reader_new(const struct reader_config *config, struct reader **out)
+{
+    struct reader *r = calloc(1, sizeof *r);
+    if (!r)
+        return ZKC_ERR_NOMEM;
+    r->resend_at_ms = INT64_MAX;
+    r->group = config->group ? strdup(config->group) : NULL;
+    committer_init(&r->committer, r->group);
+    finder_init(&r->finder, config->refresh_leader_backoff_ms, config->seed);
+    if (!copy_partitions(r, config) || (config->group && !r->group)) {
+        reader_free(r);
+        return ZKC_ERR_NOMEM;
+    }
+    *out = r;
+    return ZKC_OK;
+}
+
+/* ---- stored offsets ---- */
+
+static void hold(struct reader *r, struct group_outputs *out)
+{
+    r->state = HOLDING;
+    struct finder_wanted *wanted = calloc(r->count + 1, sizeof *wanted);
+    for (size_t i = 0; wanted && i < r->count; i++)
+        wanted[i] = (struct finder_wanted){r->claims[i].topic, r->claims[i].topic_index,
+                                           r->claims[i].partition};
+    if (!wanted || finder_want(&r->finder, wanted, r->count))
+        group_notice(out, 3, "fetch", ZKC_ERR_NOMEM, "no partition is fetched: out of memory");
+    free(wanted);
+    struct group_output *o = group_emit(out, GROUP_OUT_ASSIGN);
+    o->assign.claims = r->claims;
+    o->assign.count = r->count;
+    o = group_emit(out, GROUP_OUT_STATE);
+    o->state.settled = true;
+}
+
+static void read_next(struct reader *r, struct group_outputs *out)
+{
+    while (r->at < r->count && !r->wants_stored[r->at])
+        r->at++;
+    if (r->at == r->count) {
+        hold(r, out);
+        return;
+    }
+    const struct group_claim *c = &r->claims[r->at];
+    free(r->path);
+    r->path = zk_path_offset(r->group, c->topic, c->partition);
+    if (!r->path) {
+        group_notice(out, 3, "offset", ZKC_ERR_NOMEM, "reading stored offsets: out of memory");
+        r->claims[r->at++].offset = -1;
+        read_next(r, out);
+        return;
+    }
+    struct zk_op op = {.type = ZK_OP_GET, .path = r->path};
+    lane_send(r->lanes, GROUP_LANE_REBALANCE, &op, r->connected, out);
+}
+
+static void take_stored(struct reader *r, const struct zk_result *answer, struct group_outputs *out)
+{
+    struct group_claim *c = &r->claims[r->at];
+    struct why why;
+    c->offset = -1;
+    if (answer->zk_rc == ZK_OK) {
+        enum zkc_err err = zk_offset_read(answer->data, &c->offset, &why);
+        if (err)
+            group_notice(out, 3, "offset", err, "offset %s: %s; starting by auto.offset.reset",
+                         r->path, why.text);
+    } else if (answer->zk_rc != ZK_NO_NODE) {
+        group_notice(out, 3, "offset", ZKC_ERR_ZOOKEEPER,
+                     "getData %s: %s (%d); starting by auto.offset.reset", r->path,
+                     zk_rc_name(answer->zk_rc), answer->zk_rc);
+    }
+    struct commit_item item = {c->topic, c->topic_index, c->partition, c->offset};
+    if (committer_known(&r->committer, &item))
+        group_notice(out, 7, "offset", ZKC_OK, "the next commit writes again: out of memory");
+    struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);
+    o->offset.topic = c->topic;
+    o->offset.partition = c->partition;
+    o->offset.offset = c->offset;
+    o->offset.zk_rc = answer->zk_rc;
+    r->at++;
+    read_next(r, out);
+}
+
+/* ---- commits and leaders ---- */
+
+static const struct group_claim *find(const struct reader *r, const char *topic, int32_t partition)
+{
+    size_t lo = 0, hi = r->count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int order = topic_partition_compare(
+            (struct topic_partition){r->claims[mid].topic, r->claims[mid].partition},
+            (struct topic_partition){topic, partition});
+        if (order == 0)
+            return &r->claims[mid];
+        if (order < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return NULL;
+}
+
+static enum zkc_err add_commit(struct reader *r, const struct group_input *in, uint32_t *job)
+{
+    size_t n = in->commit.count;
+    struct commit_item *items = calloc(n + 1, sizeof *items);
+    enum zkc_err err = !r->group ? ZKC_ERR_INVALID : items ? ZKC_OK : ZKC_ERR_NOMEM;
+    for (size_t i = 0; !err && i < n; i++) {
+        const struct group_position *p = &in->commit.list[i];
+        const struct group_claim *c = find(r, p->topic, p->partition);
+        if (!c)
+            err = ZKC_ERR_NOT_OWNED;
+        else
+            items[i] = (struct commit_item){c->topic, c->topic_index, c->partition, p->offset};
+    }
+    if (!err)
+        err = committer_add(&r->committer, items, n, true, job);
+    free(items);
+    return err;
+}
+
+static void take_commit(struct reader *r, const struct group_input *in, struct group_outputs *out)
+{
+    uint32_t job = 0;
+    enum zkc_err err = add_commit(r, in, &job);
+    struct group_output *o = group_emit(out, GROUP_OUT_COMMIT_QUEUED);
+    o->committed.job = job;
+    o->committed.err = err;
+    o->committed.text = "";
+}
+
+static void drive_committer(struct reader *r, const struct zk_result *answer,
+                            struct group_outputs *out)
+{
+    for (;;) {
+        struct zk_op op;
+        struct why why;
+        uint32_t job = 0;
+        enum zkc_err err;
+        enum committer_step step =
+            committer_next(&r->committer, answer, &op, &job, &err, &why, out);
+        answer = NULL;
+        if (step == COMMITTER_SEND)
+            lane_send(r->lanes, GROUP_LANE_COMMIT, &op, r->connected, out);
+        if (step != COMMITTER_DONE)
+            return;
+        struct group_output *o = group_emit(out, GROUP_OUT_COMMITTED);
+        o->committed.job = job;
+        o->committed.err = err;
+        o->committed.text = group_text(out, "%s", why.text);
+    }
+}
+
+static void leader_lost(struct reader *r, const struct group_input *in, struct group_outputs *out)
+{
+    const struct group_claim *c = find(r, in->leader_lost.topic, in->leader_lost.partition);
+    if (!c)
+        return;
+    struct finder_wanted wanted = {c->topic, c->topic_index, c->partition};
+    if (finder_want(&r->finder, &wanted, 1))
+        group_notice(out, 3, "fetch", ZKC_ERR_NOMEM,
+                     "[%s,%d] is not fetched any more: out of memory", c->topic, c->partition);
+}
+
+/* ---- one turn ---- */
+
+static void connected(struct reader *r, struct group_outputs *out)
+{
+    r->connected = true;
+    r->resend_at_ms = INT64_MAX;
+    lanes_resend(r->lanes, out);
+    if (r->state == NEW) {
+        r->state = READING;
+        read_next(r, out);
+    }
+}
+
+static void take_result(struct reader *r, const struct group_input *in, struct group_outputs *out)
+{
+    struct lane *lane = &r->lanes[in->result.lane];
+    const struct zk_result *answer = in->result.result;
+    if (!lane_answered(lane, in->result.seq, answer->zk_rc)) {
+        if (lane->busy && lane->parked && r->connected && r->resend_at_ms == INT64_MAX)
+            r->resend_at_ms = r->now_ms + GROUP_RESEND_MS;
+        return;
+    }
+    switch (in->result.lane) {
+    case GROUP_LANE_REBALANCE: take_stored(r, answer, out); break;
+    case GROUP_LANE_COMMIT: drive_committer(r, answer, out); break;
+    case GROUP_LANE_FINDER:
+        finder_answer(&r->finder, r->now_ms, answer, r->lanes, r->connected, out);
+        break;
+    case GROUP_LANE_EVENTS: assert(!"a reader watches nothing");
+    }
+}
+
+static void time_passed(struct reader *r, struct group_outputs *out)
+{
+    if (r->now_ms < r->resend_at_ms)
+        return;
+    r->resend_at_ms = INT64_MAX;
+    if (r->connected)
+        lanes_resend(r->lanes, out);
+}
+
+static void leave(struct reader *r, struct group_outputs *out)
+{
+    if (r->state == LEAVING)
+        return;
+    r->state = LEAVING;
+    lane_abandon(&r->lanes[GROUP_LANE_REBALANCE]);
+    finder_clear(&r->finder, r->lanes);
+    group_emit(out, GROUP_OUT_STOP)->stop = GROUP_STOP_LEAVE;
+}
+
+void reader_step(struct reader *r, const struct group_input *in, struct group_outputs *out)
+{
+    group_outputs_clear(out);
+    r->now_ms = in->now_ms;
+    if (r->state == CLOSED)
+        return;
+    switch (in->type) {
+    case GROUP_IN_CONNECTED: connected(r, out); break;
+    case GROUP_IN_DISCONNECTED:
+    case GROUP_IN_EXPIRED: r->connected = false; break;
+    case GROUP_IN_RESULT: take_result(r, in, out); break;
+    case GROUP_IN_STOPPED: r->is_stopped = true; break;
+    case GROUP_IN_COMMIT: take_commit(r, in, out); break;
+    case GROUP_IN_METADATA:
+        finder_metadata(&r->finder, r->now_ms, in->metadata.seq, in->metadata.failed,
+                        in->metadata.text, in->metadata.list, in->metadata.count, out);
+        break;
+    case GROUP_IN_LEADER_LOST: leader_lost(r, in, out); break;
+    case GROUP_IN_TIME: time_passed(r, out); break;
+    case GROUP_IN_LEAVE: leave(r, out); break;
+    case GROUP_IN_WATCH:
+    case GROUP_IN_POSITIONS: break;
+    }
+    drive_committer(r, NULL, out);
+    finder_run(&r->finder, r->now_ms, r->lanes, r->connected, false, out);
+    if (r->state == LEAVING && r->is_stopped && committer_is_idle(&r->committer)) {
+        r->state = CLOSED;
+        group_emit(out, GROUP_OUT_CLOSE_SESSION);
+    }
+}
+
+int64_t reader_deadline_ms(const struct reader *r)
+{
+    int64_t finder = finder_deadline_ms(&r->finder);
+    return r->state == CLOSED ? INT64_MAX : finder < r->resend_at_ms ? finder : r->resend_at_ms;
+}
+
+const struct group_claim *reader_held(const struct reader *r, size_t *count)
+{
+    *count = r->state == HOLDING ? r->count : 0;
+    return r->claims;
+}
+
+const char *reader_state_name(const struct reader *r)
+{
+    switch (r->state) {
+    case NEW: return "new";
+    case READING: return "reading";
+    case HOLDING: return "owning";
+    case LEAVING: return "leaving";
+    case CLOSED: return "closed";
+    }
+    return "?";
+}
