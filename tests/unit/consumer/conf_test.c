@@ -609,6 +609,9 @@ static void test_other_names_are_noticed_once(void **state)
     set(conf, "auto.commit.enable", "true");
     read_view(conf, &warned);
     assert_int_equal(warned.count, 1);
+    set(conf, "groupid", ""); /* nothing is set, so there is nothing to say */
+    read_view(conf, &warned);
+    assert_int_equal(warned.count, 1);
 }
 
 /* ---- no memory ---- */

@@ -756,6 +756,26 @@ static void test_waiting_takers_are_woken(void **state)
     }
 }
 
+/* zkc_consumer_next() before zkc_consumer_subscribe(), and the consumer closed meanwhile. */
+static void test_waiting_without_streams_is_woken(void **state)
+{
+    struct bench *b = *state;
+    struct stream_hub_options options = options_of(b);
+    struct stream_hub *full = b->hub;
+    b->hub = stream_hub_new(&options);
+    assert_non_null(b->hub);
+    struct taker taker = {.b = b, .is_hub = true, .timeout_ms = -1};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, take_one, &taker), 0);
+    for (int i = 0; i < 100; i++)
+        sched_yield(); /* lets it begin to wait; must be right without, too */
+    assert_int_equal(loop_call(b->loop, end_hub, b), ZKC_OK);
+    pthread_join(thread, NULL);
+    assert_int_equal(taker.err, ZKC_ERR_END);
+    stream_hub_free(b->hub);
+    b->hub = full;
+}
+
 static void test_waiting_ends_in_time(void **state)
 {
     struct bench *b = *state;
@@ -1263,6 +1283,7 @@ int main(void)
         T(test_failure_is_told_while_nothing_is_queued),
         T(test_waiting_on_the_loops_thread_is_refused),
         T_THREAD(test_waiting_takers_are_woken),
+        T_THREAD(test_waiting_without_streams_is_woken),
         T_THREAD(test_waiting_ends_in_time),
         T_THREAD(test_consumer_timeout),
         T(test_fd_tells_whether_to_look),
