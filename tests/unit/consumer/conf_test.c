@@ -108,7 +108,6 @@ static const struct set_case {
     {"zookeeper.lease.probe", "write", NULL, "zookeeper.mode=safe"},
     {"zookeeper.keep.unmoved", "true", NULL, "zookeeper.mode=safe"},
     {"offsets.commit.max.retries", "5", NULL, "offsets.storage=kafka"},
-    {"exclude.internal.topics", "true", NULL, "topic filters"},
     {"bootstrap.servers", "a:9092", NULL, "zookeeper.connect"},
     {"metadata.broker.list", "a:9092", NULL, "zookeeper.connect"},
     {"group.instance.id", "i", NULL, "group.protocol=classic"},
