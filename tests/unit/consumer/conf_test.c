@@ -105,6 +105,7 @@ static const struct set_case {
     {"offsets.storage", "kafka", NULL, "use zookeeper"},
     {"dual.commit.enabled", "true", NULL, "use false"},
     {"dual.commit.enabled", "false", "false", NULL},
+    {"exclude.internal.topics", "false", "false", NULL},
     {"zookeeper.lease.probe", "write", NULL, "zookeeper.mode=safe"},
     {"zookeeper.keep.unmoved", "true", NULL, "zookeeper.mode=safe"},
     {"offsets.commit.max.retries", "5", NULL, "offsets.storage=kafka"},
@@ -205,6 +206,7 @@ static void test_defaults(void **state)
         {"auto.offset.reset", "largest"},
         {"consumer.timeout.ms", "-1"},
         {"dual.commit.enabled", "false"},
+        {"exclude.internal.topics", "true"},
         {"fetch.message.max.bytes", "1048576"},
         {"fetch.min.bytes", "1"},
         {"fetch.wait.max.ms", "100"},
@@ -481,6 +483,7 @@ static void test_view_of_the_defaults(void **state)
     assert_int_equal(v.offset_reset, CONF_RESET_LARGEST);
     assert_int_equal(v.consumer_timeout_ms, -1);
     assert_true(v.auto_commit);
+    assert_true(v.exclude_internal_topics);
     assert_int_equal(v.auto_commit_interval_ms, 60000);
     assert_int_equal(v.statistics_interval_ms, 0);
     assert_int_equal(v.log_level, 4);
@@ -530,6 +533,7 @@ static void test_view_of_the_rest(void **state)
     set(conf, "group.id", "g");
     set(conf, "auto.commit.enable", "false");
     set(conf, "auto.offset.reset", "smallest");
+    set(conf, "exclude.internal.topics", "false");
     set(conf, "debug", "zk, offset");
     set(conf, "trace.path", "/x");
     set(conf, "trace.member", "m3");
@@ -541,6 +545,7 @@ static void test_view_of_the_rest(void **state)
     struct conf_view v = read_view(conf, &warned);
     assert_string_equal(v.client_id, "g");
     assert_false(v.auto_commit);
+    assert_false(v.exclude_internal_topics);
     assert_int_equal(v.offset_reset, CONF_RESET_SMALLEST);
     assert_int_equal(v.log_debug, 1U << LOG_FACILITY_ZK | 1U << LOG_FACILITY_OFFSET);
     assert_string_equal(v.trace_path, "/x");
