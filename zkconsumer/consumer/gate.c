@@ -12,10 +12,17 @@ static int64_t position_of(uint64_t word)
     return (int64_t)(word & POSITION_MASK) - 1;
 }
 
+/* Positions come from znodes and brokers, where anything may stand. */
+static int64_t bounded(int64_t position)
+{
+    if (position < -1)
+        return -1;
+    return position > GATE_POSITION_MAX ? GATE_POSITION_MAX : position;
+}
+
 void gate_init(struct gate *gate, int64_t position)
 {
-    assert(position >= -1 && position <= GATE_POSITION_MAX);
-    atomic_init(&gate->word, (uint64_t)(position + 1));
+    atomic_init(&gate->word, (uint64_t)(bounded(position) + 1));
 }
 
 enum gate_state gate_state(const struct gate *gate)
@@ -31,20 +38,19 @@ int64_t gate_position(const struct gate *gate)
 
 bool gate_move(struct gate *gate, int64_t position)
 {
-    assert(position >= -1 && position <= GATE_POSITION_MAX);
+    uint64_t next = (uint64_t)(bounded(position) + 1);
     uint64_t seen = atomic_load_explicit(&gate->word, memory_order_relaxed);
     do {
         if (seen >> STATE_SHIFT)
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(&gate->word, &seen, (uint64_t)(position + 1),
-                                                    memory_order_acq_rel, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&gate->word, &seen, next, memory_order_acq_rel,
+                                                    memory_order_relaxed));
     return true;
 }
 
 bool gate_raise(struct gate *gate, int64_t position)
 {
-    assert(position >= 0 && position <= GATE_POSITION_MAX);
-    return gate_pass(gate, position - 1) == GATE_PASSED;
+    return position >= 0 && gate_pass(gate, bounded(position) - 1) == GATE_PASSED;
 }
 
 int64_t gate_close(struct gate *gate, enum gate_state state)

@@ -38,7 +38,8 @@ struct gate {
 
 enum gate_answer { GATE_PASSED, GATE_BELOW /* already consumed */, GATE_CLOSED };
 
-/* position: -1 (not known yet) .. GATE_POSITION_MAX. */
+/* position: -1: not known yet. Here and below one that cannot be is taken for the nearest that can:
+ * no partition log gets that far, so the broker will call it out of range. */
 void gate_init(struct gate *gate, int64_t position);
 
 /* Asks to hand out the message at `offset` (0 .. GATE_POSITION_MAX - 1). Taking thread. */

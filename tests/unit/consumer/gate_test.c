@@ -85,6 +85,28 @@ static void test_moving_an_open_gate(void **state)
     assert_int_equal(gate_position(&gate), 0);
 }
 
+/* A znode or a broker may say anything. */
+static void test_impossible_positions_are_bounded(void **state)
+{
+    (void)state;
+    struct gate gate;
+    gate_init(&gate, INT64_MAX);
+    assert_int_equal(gate_state(&gate), GATE_OPEN);
+    assert_int_equal(gate_position(&gate), GATE_POSITION_MAX);
+    gate_init(&gate, INT64_MIN);
+    assert_int_equal(gate_state(&gate), GATE_OPEN);
+    assert_int_equal(gate_position(&gate), -1);
+    assert_false(gate_raise(&gate, -7));
+    assert_true(gate_raise(&gate, INT64_MAX));
+    assert_int_equal(gate_position(&gate), GATE_POSITION_MAX);
+    assert_true(gate_move(&gate, 5));
+    assert_true(gate_move(&gate, INT64_MAX));
+    assert_int_equal(gate_state(&gate), GATE_OPEN);
+    assert_int_equal(gate_position(&gate), GATE_POSITION_MAX);
+    assert_true(gate_move(&gate, -2));
+    assert_int_equal(gate_close(&gate, GATE_LOST), -1);
+}
+
 /* ---- a taking thread against the loop ---- */
 
 struct race {
@@ -245,6 +267,7 @@ int main(void)
         cmocka_unit_test(test_closed_gate_lets_nothing_through),
         cmocka_unit_test(test_lost_wins_over_revoked),
         cmocka_unit_test(test_moving_an_open_gate),
+        cmocka_unit_test(test_impossible_positions_are_bounded),
         cmocka_unit_test(test_close_races_with_the_taking_thread),
         cmocka_unit_test(test_runs_break_at_gaps),
         cmocka_unit_test(test_too_many_runs_are_counted),
