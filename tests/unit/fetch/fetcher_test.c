@@ -1,4 +1,5 @@
 /* The rules of fetching, each as a story (story.h). */
+#include "tests/unit/alloc_fail.h"
 #include "tests/unit/fetch/story.h"
 #include "tests/unit/test.h"
 
@@ -525,25 +526,53 @@ static void test_a_request_has_at_least_one_partition(void **state)
 static void test_the_turn_is_kept_over_changes(void **state)
 {
     (void)state;
-    struct fetcher_config config = story_config();
-    config.answer_bytes_max = 2100;
-    struct story s;
-    story_init(&s, &config);
-    const struct story_step steps[] = {
+    static const struct {
+        const char *name;
+        struct story_step steps[4];
+    } cases[] = {
+        {"nothing changed",
+         {{"fetched b/1:hw9:0-0 b/2:hw9:0-0", "chunk b/1 0>1 hw9 | chunk b/2 0>1 hw9 ~now"},
+          {"turn", "fetch#2 wait0 b/3@0 b/4@0 ~never"}}},
+        {"one more in front",
+         {{"add a/0 @0", "~never"},
+          {"fetched b/1:hw9:0-0 b/2:hw9:0-0", "chunk b/1 0>1 hw9 | chunk b/2 0>1 hw9 ~now"},
+          {"turn", "fetch#2 wait0 b/3@0 b/4@0 ~never"}}},
+        {"one less in front: removed",
+         {{"remove b/1", "~never"},
+          {"fetched b/1:hw9:0-0 b/2:hw9:0-0", "chunk b/2 0>1 hw9 ~now"},
+          {"turn", "fetch#2 wait0 b/3@0 b/4@0 ~never"}}},
+        {"one less in front: lost",
+         {{"fetched b/1!6 b/2:hw9:0-0", "lost b/1 @0 error 6 | chunk b/2 0>1 hw9 ~now"},
+          {"turn", "fetch#2 wait0 b/3@0 b/4@0 ~never"}}},
+        {"the next one itself",
+         {{"remove b/3", "~never"},
+          {"fetched b/1:hw9:0-0 b/2:hw9:0-0", "chunk b/1 0>1 hw9 | chunk b/2 0>1 hw9 ~now"},
+          {"turn", "fetch#2 wait0 b/4@0 b/1@1 ~never"}}},
+        {"all from there on",
+         {{"remove b/3", "~never"},
+          {"remove b/4", "~never"},
+          {"fetched b/1:hw9:0-0 b/2:hw9:0-0", "chunk b/1 0>1 hw9 | chunk b/2 0>1 hw9 ~now"},
+          {"turn", "fetch#2 wait100 b/1@1 b/2@1 ~never"}}},
+    };
+    static const struct story_step begin[] = {
         {"add b/1 @0", "~now"},
         {"add b/2 @0", "~now"},
         {"add b/3 @0", "~now"},
         {"add b/4 @0", "~now"},
         {"turn", "fetch#1 wait0 b/1@0 b/2@0 ~never"},
-        {"add a/0 @0", "~never"}, /* in front of the turn */
-        {"fetched b/1:hw9:0-0 b/2!6", "chunk b/1 0>1 hw9 | lost b/2 @0 error 6 ~now"},
-        {"remove b/1", "~now"},
-        {"turn", "fetch#2 wait0 b/3@0 b/4@0 ~never"},
-        {"fetched b/3:hw9:0-0 b/4:hw9:0-0", "chunk b/3 0>1 hw9 | chunk b/4 0>1 hw9 ~now"},
-        {"turn", "fetch#3 wait0 a/0@0 b/3@1 ~never"},
     };
-    story_expect(&s, "turn", steps, ARRAY_LEN(steps));
-    story_deinit(&s);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fetcher_config config = story_config();
+        config.answer_bytes_max = 2100;
+        struct story s;
+        size_t steps = 0;
+        while (steps < ARRAY_LEN(cases[i].steps) && cases[i].steps[steps].in)
+            steps++;
+        story_init(&s, &config);
+        story_expect(&s, cases[i].name, begin, ARRAY_LEN(begin));
+        story_expect(&s, cases[i].name, cases[i].steps, steps);
+        story_deinit(&s);
+    }
 }
 
 /* ---- texts, status ---- */
@@ -629,6 +658,72 @@ static void test_status(void **state)
     story_deinit(&s);
 }
 
+/* ---- memory ---- */
+
+static void test_no_memory_for_a_fetcher(void **state)
+{
+    (void)state;
+    struct fetcher_config config = story_config();
+    ALLOC_FAIL_EACH(n, failed, {
+        struct fetcher *f = fetcher_new(&config);
+        failed = f == NULL;
+        fetcher_free(f);
+    });
+}
+
+static struct fetcher_input add_input(int32_t partition)
+{
+    return (struct fetcher_input){
+        .type = FETCHER_IN_ADD,
+        .partition = {partition % 2 ? "a" : "b", partition},
+        .add = {.from = FETCHER_FROM_OFFSET,
+                .offset = 5,
+                .tag = 100 + (uint64_t)partition,
+                .sink = (uint64_t)partition / 4,
+                .sink_has_room = true,
+                .is_paused = partition == 7},
+    };
+}
+
+/* A partition that cannot be added comes back for the leader finder; the others are untouched. */
+static void test_no_memory_for_a_partition(void **state)
+{
+    (void)state;
+    enum { PARTITIONS = 20 };
+    struct fetcher_config config = story_config();
+    ALLOC_FAIL_EACH(n, failed, {
+        struct fetcher_outputs out;
+        struct fetcher *f = fetcher_new(&config);
+        for (int32_t i = 0; f && i < PARTITIONS; i++) {
+            struct fetcher_input in = add_input(i);
+            fetcher_step(f, &in, &out);
+            if (out.count > 0) {
+                failed = true;
+                assert_int_equal(out.count, 1);
+                assert_int_equal(out.list[0].type, FETCHER_OUT_LEADER_LOST);
+                assert_string_equal(out.list[0].partition.topic, in.partition.topic);
+                assert_int_equal(out.list[0].partition.partition, i);
+                assert_int_equal(out.list[0].tag, 100 + i);
+                assert_int_equal(out.list[0].sink, i / 4);
+                assert_int_equal(out.list[0].lost.err, ZKC_ERR_NOMEM);
+                assert_int_equal(out.list[0].lost.from, FETCHER_FROM_OFFSET);
+                assert_int_equal(out.list[0].lost.offset, 5);
+                assert_int_equal(out.list[0].lost.is_paused, i == 7);
+                assert_int_equal(fetcher_partition_count(f), i);
+                fetcher_step(f, &in, &out); /* once more: now it works */
+                assert_int_equal(out.count, 0);
+            }
+        }
+        if (f) {
+            fetcher_step(f, &(struct fetcher_input){.type = FETCHER_IN_TURN}, &out);
+            assert_int_equal(out.count, 1);
+            assert_int_equal(out.list[0].request.count, PARTITIONS - 1);
+        }
+        failed = failed || !f;
+        fetcher_free(f);
+    });
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -647,6 +742,8 @@ int main(void)
         cmocka_unit_test(test_the_turn_is_kept_over_changes),
         cmocka_unit_test(test_error_texts),
         cmocka_unit_test(test_status),
+        cmocka_unit_test(test_no_memory_for_a_fetcher),
+        cmocka_unit_test(test_no_memory_for_a_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
