@@ -42,7 +42,8 @@ struct consume {
     zkc_consumer *consumer;
     struct output out;
     struct format_source source;
-    struct pollfd *fds; /* the stop signal, stdout, then every stream */
+    struct zkc_position *starts; /* of single partitions */
+    struct pollfd *fds;          /* the stop signal, stdout, then every stream */
     size_t fd_count;
 
     atomic_bool is_reassigned; /* set by the loop's thread: the owned partitions are others now */
@@ -325,20 +326,22 @@ static enum zkc_err find_starts(const struct consume_plan *plan, struct zkc_posi
     return err;
 }
 
-static enum cli_exit read_partitions(struct consume *c)
+static enum cli_exit prepare(struct consume *c)
 {
     struct why why;
-    struct zkc_position *list = calloc(c->plan.partition_count, sizeof *list);
-    enum zkc_err err = ZKC_ERR_NOMEM;
-    why_set(&why, "out of memory");
-    if (list)
-        err = find_starts(&c->plan, list, &why);
-    if (!err) {
-        err = zkc_consumer_assign(c->consumer, list, c->plan.partition_count);
-        why_set(&why, "%s", zkc_err_text(err));
-    }
-    free(list);
+    if (c->plan.is_member)
+        return CLI_DONE;
+    c->starts = calloc(c->plan.partition_count, sizeof *c->starts);
+    if (!c->starts)
+        return fail(ZKC_ERR_NOMEM, "out of memory");
+    enum zkc_err err = find_starts(&c->plan, c->starts, &why);
     return err ? fail(err, why.text) : CLI_DONE;
+}
+
+static enum cli_exit read_partitions(struct consume *c)
+{
+    enum zkc_err err = zkc_consumer_assign(c->consumer, c->starts, c->plan.partition_count);
+    return err ? fail(err, zkc_err_text(err)) : CLI_DONE;
 }
 
 static enum cli_exit join_group(struct consume *c)
@@ -457,6 +460,8 @@ static void take_worse(struct consume *c, enum cli_exit code)
 
 static void finish(struct consume *c)
 {
+    if (stop_is_requested())
+        report_status("Leaving in order; a second signal ends it at once");
     take_worse(c, output_finish(&c->out));
     enum zkc_err err = zkc_consumer_close_wait(c->consumer, CLOSE_MS);
     if (err) {
@@ -509,15 +514,16 @@ static enum cli_exit run(const struct cli_args *args)
         .group = group ? group : "", .member = "", .null_text = c.plan.null_text};
     output_init(&c.out, STDOUT_FILENO, c.plan.is_unbuffered ? 0 : OUTPUT_FLUSH_BYTES);
     ends_init(&c.ends);
-    if (stop_init())
-        code = consume(&c);
-    else
+    if (!stop_init())
         report_error("no descriptors: %s", strerror(errno));
+    else if ((code = prepare(&c)) == CLI_DONE)
+        code = consume(&c);
     zkc_consumer_free(c.consumer);
     zkc_loop_close(c.loop);
     ends_deinit(&c.ends);
     output_deinit(&c.out);
     free(c.fds);
+    free(c.starts);
     consume_plan_deinit(&c.plan);
     return code;
 }

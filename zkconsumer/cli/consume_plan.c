@@ -2,6 +2,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
+#include "zkconsumer/core/zk/connect.h"
 #include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,10 +111,11 @@ void consume_log(zkc_consumer *consumer, int level, const char *facility, const 
 {
     (void)consumer;
     (void)user;
-    if (level <= 4)
-        report_warning("%s: %s", facility, text);
-    else if (report_level() == REPORT_VERBOSE)
+    bool is_told = strcmp(facility, "zk") == 0; /* what matters of it comes as an error, too */
+    if (report_level() == REPORT_VERBOSE)
         report_status("%s: %s", facility, text);
+    else if (level <= 4 && !is_told)
+        report_warning("%s: %s", facility, text);
 }
 
 static bool set(struct consume_plan *plan, const char *option, const char *key, const char *value)
@@ -354,6 +356,21 @@ static bool read_limits(struct consume_plan *plan, const struct cli_args *args)
     return true;
 }
 
+static bool check_connect(const struct consume_plan *plan, const struct cli_args *args)
+{
+    struct zk_connect parsed;
+    struct why why;
+    const char *connect = zkc_conf_get(plan->conf, "zookeeper.connect");
+    if (!connect)
+        return report_needs(args, ZOOKEEPER, CONSUME_EXAMPLE);
+    if (zk_connect_parse(connect, &parsed, &why) != ZKC_OK) {
+        report_error("zookeeper.connect: %s", why.text);
+        return false;
+    }
+    zk_connect_deinit(&parsed);
+    return true;
+}
+
 bool consume_plan_init(struct consume_plan *plan, const struct cli_args *args, uint32_t random)
 {
     struct printing printing = {.key_separator = "\t", .line_separator = "\n"};
@@ -366,8 +383,7 @@ bool consume_plan_init(struct consume_plan *plan, const struct cli_args *args, u
     const char *silence = zkc_conf_get(plan->conf, "consumer.timeout.ms");
     if (!silence || !cli_parse_number(silence, -1, INT32_MAX, &plan->silence_ms))
         plan->silence_ms = -1;
-    return zkc_conf_get(plan->conf, "zookeeper.connect") ||
-           report_needs(args, ZOOKEEPER, CONSUME_EXAMPLE);
+    return check_connect(plan, args);
 }
 
 void consume_plan_deinit(struct consume_plan *plan)

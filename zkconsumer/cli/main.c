@@ -8,6 +8,7 @@
 #include <zkconsumer/version.h>
 
 static const struct cli_command *const commands[] = {
+    &command_consume,
     &command_produce,
     &command_groups_list,
     &command_groups_describe,
