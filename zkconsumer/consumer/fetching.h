@@ -7,6 +7,7 @@
 
 #include "zkconsumer/consumer/conf.h"
 #include "zkconsumer/consumer/json.h"
+#include "zkconsumer/consumer/leader_query.h"
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/consumer/stream.h"
 #include "zkconsumer/consumer/tracing.h"
@@ -54,12 +55,9 @@ void fetching_stop(struct fetching *f, enum gate_state gates, const char *why,
 /* These brokers lead these partitions now. */
 void fetching_leaders(struct fetching *f, const struct group_leader *list, size_t count);
 
-/* Asks a broker who leads the partitions of topics. One question at a time. */
-typedef void fetching_metadata_fn(uint32_t seq, const char *failure,
-                                  const struct group_leader *list, size_t count, void *user);
+/* Asks a broker who leads the partitions of topics (leader_query.h). */
 void fetching_ask(struct fetching *f, uint32_t seq, const char *host, int32_t port,
-                  const char *const *topics, size_t topic_count, fetching_metadata_fn *fn,
-                  void *user);
+                  const char *const *topics, size_t topic_count, leader_query_fn *fn, void *user);
 
 /* A stream has room again. */
 void fetching_room(struct fetching *f, zkc_stream *stream);

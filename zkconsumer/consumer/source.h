@@ -1,0 +1,59 @@
+/* A source of messages: one fetcher (core/fetch) of one leader broker with its connection and its
+ * timer. Requests that the fetcher wants go out over the connection, answers come back decoded;
+ * everything else it says goes to the owner. Loop's thread. */
+#ifndef ZKC_CONSUMER_SOURCE_H
+#define ZKC_CONSUMER_SOURCE_H
+
+#include "zkconsumer/consumer/dial.h"
+#include "zkconsumer/consumer/json.h"
+#include "zkconsumer/consumer/log.h"
+#include "zkconsumer/core/base/arena.h"
+#include "zkconsumer/core/base/buf.h"
+#include "zkconsumer/core/fetch/fetcher.h"
+#include "zkconsumer/core/wire/fetch.h"
+
+struct source;
+
+/* What the sources of a consumer share. */
+struct source_shared {
+    struct dial *dial;
+    struct log *log;
+    int64_t answer_bytes_max;
+    /* An output that is no request. Chunks are views into source_frame(). Must not feed this
+     * source. */
+    void (*on_output)(struct source *s, const struct fetcher_output *o, void *user);
+    /* All outputs of a step were told. */
+    void (*on_step)(struct source *s, void *user);
+    /* The answer to a request has been dealt with. */
+    void (*on_answered)(void *user);
+    void *user;
+    struct arena arena; /* scratch of one request or answer */
+    struct buf request;
+    struct fetch_response_view *entries; /* of an answer */
+    size_t entries_cap;
+};
+
+/* Fields above the scratch are set by the caller before. */
+void source_shared_init(struct source_shared *shared);
+void source_shared_deinit(struct source_shared *shared);
+
+/* `index` tells several sources of one broker apart. NULL: out of memory. */
+struct source *source_new(struct source_shared *shared, int32_t broker_id, const char *host,
+                          int32_t port, unsigned index);
+void source_free(struct source *s);
+
+bool source_is(const struct source *s, int32_t broker_id, const char *host, int32_t port,
+               unsigned index);
+
+/* Feeds the fetcher and carries out what it says. */
+void source_feed(struct source *s, const struct fetcher_input *in);
+
+/* The answer behind the chunks that are being told. */
+struct frame *source_frame(const struct source *s);
+struct fetcher *source_fetcher(const struct source *s);
+int32_t source_broker_id(const struct source *s);
+const char *source_address(const struct source *s); /* "host:port" */
+
+void source_stats(const struct source *s, struct json *j); /* one object */
+
+#endif
