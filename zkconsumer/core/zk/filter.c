@@ -1,4 +1,5 @@
 #include "zkconsumer/core/zk/filter.h"
+#include "zkconsumer/core/zk/java_regex.h"
 #include <assert.h>
 #include <stdlib.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -9,35 +10,41 @@ struct zk_filter {
     bool exclude_internal_topics;
     pcre2_code *code;
     pcre2_match_data *match;
+    pcre2_match_context *limits;
 };
-
-/* What String.trim() and the class \s take away. */
-static bool is_blank(char c)
-{
-    return (unsigned char)c <= ' ';
-}
 
 static bool is_quote(char c)
 {
     return c == '"' || c == '\'';
 }
 
+/* String.trim() takes off all control characters at both ends; in between only spaces go. */
+static struct bytes trim(struct bytes b)
+{
+    while (b.len && b.data[0] <= ' ')
+        b = bytes_of(b.data + 1, b.len - 1);
+    while (b.len && b.data[b.len - 1] <= ' ')
+        b.len--;
+    return b;
+}
+
 static char *normalise(const char *raw)
 {
-    char *text = malloc(strlen(raw) + 1);
+    struct bytes trimmed = trim(bytes_of_text(raw));
+    char *text = malloc(trimmed.len + 1);
     if (!text)
         return NULL;
     size_t len = 0;
-    for (; *raw; raw++)
-        if (!is_blank(*raw))
-            text[len++] = *raw == ',' ? '|' : *raw;
+    for (size_t i = 0; i < trimmed.len; i++)
+        if (trimmed.data[i] != ' ')
+            text[len++] = trimmed.data[i] == ',' ? '|' : (char)trimmed.data[i];
     size_t from = 0;
     while (from < len && is_quote(text[from]))
         from++;
     while (len > from && is_quote(text[len - 1]))
         len--;
     memmove(text, text + from, len - from);
-    text[len - from] = 0;
+    text[len - from] = '\0';
     return text;
 }
 
@@ -58,6 +65,10 @@ enum zkc_err zk_filter_new(enum zk_pattern pattern, const char *raw, bool exclud
     PCRE2_SIZE offset = 0;
     if (!f || !text)
         goto fail;
+    err = zk_java_regex_check(text, why);
+    if (err)
+        goto fail;
+    err = ZKC_ERR_NOMEM;
     f->pattern = pattern;
     f->exclude_internal_topics = exclude_internal_topics;
     f->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
@@ -72,8 +83,10 @@ enum zkc_err zk_filter_new(enum zk_pattern pattern, const char *raw, bool exclud
         goto fail;
     }
     f->match = pcre2_match_data_create(1, NULL);
-    if (!f->match)
+    f->limits = pcre2_match_context_create(NULL);
+    if (!f->match || !f->limits)
         goto fail;
+    pcre2_set_match_limit(f->limits, ZK_FILTER_STEPS_MAX);
     free(text);
     *out = f;
     return ZKC_OK;
@@ -88,7 +101,7 @@ bool zk_filter_allows(const struct zk_filter *f, const char *topic)
     if (f->exclude_internal_topics && strcmp(topic, ZK_INTERNAL_TOPIC) == 0)
         return false;
     bool matches =
-        pcre2_match(f->code, (PCRE2_SPTR)topic, strlen(topic), 0, 0, f->match, NULL) >= 0;
+        pcre2_match(f->code, (PCRE2_SPTR)topic, strlen(topic), 0, 0, f->match, f->limits) >= 0;
     return matches == (f->pattern == ZK_PATTERN_WHITE_LIST);
 }
 
@@ -96,6 +109,7 @@ void zk_filter_free(struct zk_filter *f)
 {
     if (!f)
         return;
+    pcre2_match_context_free(f->limits);
     pcre2_match_data_free(f->match);
     pcre2_code_free(f->code);
     free(f);

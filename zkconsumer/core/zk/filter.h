@@ -9,23 +9,29 @@
 /* Longer expressions are refused. */
 #define ZK_FILTER_BYTES_MAX 65536
 
+/* Steps of PCRE2 for one topic, some 10 ms: a tenth of its default, so that one member's expression
+ * of exponential time does not hold up all others. Names of topics need a few hundred. */
+#define ZK_FILTER_STEPS_MAX 1000000
+
 /* Never matched by a filter unless exclude.internal.topics=false. */
 #define ZK_INTERNAL_TOPIC "__consumer_offsets"
 
 struct zk_filter;
 
-/* Normalises the raw text as 0.8.2 does (trim; every ',' becomes '|'; blanks go; quotes at both
- * ends go) and compiles it; it must match a whole name, as Java's String.matches does. `pattern` is
- * ZK_PATTERN_WHITE_LIST or ZK_PATTERN_BLACK_LIST. On success the caller owns *out.
+/* Normalises the raw text as 0.8.2 does (trim; every ',' becomes '|'; spaces go; quotes at both
+ * ends go) and compiles it if Java reads it alike (java_regex.h); it must match a whole name, as
+ * Java's String.matches does. `pattern` is ZK_PATTERN_WHITE_LIST or ZK_PATTERN_BLACK_LIST. On
+ * success the caller owns *out.
  *
- * ZKC_ERR_CORRUPT    no regular expression; `why` says where
+ * ZKC_ERR_CORRUPT    no regular expression, or one that Java might read in another way; `why` says
+ *                    where
  * ZKC_ERR_TOO_LARGE, ZKC_ERR_NOMEM */
 ZKC_MUST_CHECK enum zkc_err zk_filter_new(enum zk_pattern pattern, const char *raw,
                                           bool exclude_internal_topics, struct zk_filter **out,
                                           struct why *why);
 
-/* Whether the filter allows the topic. An expression that needs more steps than PCRE2's default
- * limits matches nothing. */
+/* Whether the filter allows the topic. An expression that needs more than ZK_FILTER_STEPS_MAX does
+ * not match; Java would go on for ages. */
 bool zk_filter_allows(const struct zk_filter *filter, const char *topic);
 
 void zk_filter_free(struct zk_filter *filter); /* NULL is allowed */
