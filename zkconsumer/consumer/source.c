@@ -1,13 +1,7 @@
 #include "zkconsumer/consumer/source.h"
 #include "zkconsumer/consumer/loop.h"
-#include "zkconsumer/core/base/why.h"
-#include "zkconsumer/core/wire/api.h"
-#include "zkconsumer/core/wire/list_offsets.h"
 #include <event2/event.h>
 #include <stdlib.h>
-
-/* An answer's arrays are small beside its records. */
-#define ARENA_BYTES_MAX (16 * 1024 * 1024)
 
 /* A partition whose next message does not fit, or is corrupt, is tried again after this. */
 #define STUCK_BACKOFF_MS 1000
@@ -21,8 +15,7 @@ struct source {
     struct fetcher *fetcher;
     struct broker_connection *connection;
     struct event *timer;
-    uint64_t request; /* outstanding; 0: none */
-    bool is_listing;  /* it is a ListOffsets */
+    struct fetch_wire_sent sent; /* the outstanding request */
     struct event *send_failed;
     bool is_closing;
     struct frame *frame; /* of the answer being fed */
@@ -49,100 +42,31 @@ static void arm(struct source *s)
 
 static void fail_request(struct source *s, enum zkc_err err)
 {
-    struct fetcher_input in = {
-        .type = FETCHER_IN_FAILED, .now_ms = loop_now_ms(), .failed = {s->request, err}};
-    s->request = 0;
+    struct fetcher_input in = fetch_wire_failed(&s->sent, err);
+    in.now_ms = loop_now_ms();
     source_feed(s, &in);
 }
 
-static void send_body(struct source *s, const struct fetcher_request *request, int16_t api_key,
-                      enum zkc_err err)
+static void send_request(struct source *s, const struct fetcher_output *o)
 {
-    struct source_shared *shared = s->shared;
-    s->request = request->number;
-    s->is_listing = api_key == API_LIST_OFFSETS;
+    struct buf *body = &s->shared->request;
+    buf_clear(body);
+    fetch_wire_encode(o, body, &s->sent);
+    enum zkc_err err = body->failed;
     if (!err)
-        err = broker_connection_send(s->connection, api_key, 0, buf_bytes(&shared->request),
-                                     answered, s);
+        err = broker_connection_send(s->connection, (int16_t)s->sent.api, FETCH_WIRE_VERSION,
+                                     buf_bytes(body), answered, s);
     if (!err)
         return;
-    log_line(shared->log, 3, LOG_FACILITY_FETCH, "request to %s: %s",
+    log_line(s->shared->log, 3, LOG_FACILITY_FETCH, "request to %s: %s",
              broker_connection_name(s->connection), zkc_err_text(err));
     event_active(s->send_failed, EV_TIMEOUT, 1);
 }
 
-/* How many targets from `at` on belong to one topic. */
-static size_t run_of_topic(const struct fetcher_request *r, size_t at)
-{
-    size_t n = 1;
-    while (at + n < r->count && strcmp(r->targets[at].topic, r->targets[at + n].topic) == 0)
-        n++;
-    return n;
-}
-
-static void send_fetch(struct source *s, const struct fetcher_request *r)
-{
-    struct source_shared *shared = s->shared;
-    struct wire_codec c;
-    arena_clear(&shared->arena);
-    buf_clear(&shared->request);
-    struct fetch_request m = {
-        .replica_id = -1, .max_wait_ms = r->wait_max_ms, .min_bytes = r->bytes_min};
-    m.topics = arena_alloc_array(&shared->arena, r->count, sizeof *m.topics);
-    for (size_t i = 0, n; m.topics && i < r->count; i += n) {
-        n = run_of_topic(r, i);
-        struct fetch_request_topic *t = &m.topics[m.topics_count++];
-        t->topic = bytes_of_text(r->targets[i].topic);
-        t->partitions = arena_alloc_array(&shared->arena, n, sizeof *t->partitions);
-        for (size_t k = 0; t->partitions && k < n; k++)
-            t->partitions[t->partitions_count++] = (struct fetch_request_partition){
-                .partition = r->targets[i + k].partition,
-                .fetch_offset = r->targets[i + k].offset,
-                .partition_max_bytes = r->targets[i + k].bytes_max};
-    }
-    enum zkc_err err = shared->arena.failed;
-    wire_codec_write(&c, 0, &shared->request);
-    if (!err) {
-        fetch_request_fields(&c, &m);
-        err = wire_codec_end(&c);
-    }
-    send_body(s, r, API_FETCH, err);
-}
-
-static void send_list_offsets(struct source *s, const struct fetcher_request *r)
-{
-    struct source_shared *shared = s->shared;
-    struct wire_codec c;
-    arena_clear(&shared->arena);
-    buf_clear(&shared->request);
-    struct list_offsets_request m = {.replica_id = -1};
-    m.topics = arena_alloc_array(&shared->arena, r->count, sizeof *m.topics);
-    for (size_t i = 0, n; m.topics && i < r->count; i += n) {
-        n = run_of_topic(r, i);
-        struct list_offsets_request_topic *t = &m.topics[m.topics_count++];
-        t->name = bytes_of_text(r->targets[i].topic);
-        t->partitions = arena_alloc_array(&shared->arena, n, sizeof *t->partitions);
-        for (size_t k = 0; t->partitions && k < n; k++)
-            t->partitions[t->partitions_count++] = (struct list_offsets_request_partition){
-                .partition_index = r->targets[i + k].partition,
-                .timestamp = r->targets[i + k].time,
-                .max_num_offsets = 1};
-    }
-    enum zkc_err err = shared->arena.failed;
-    wire_codec_write(&c, 0, &shared->request);
-    if (!err) {
-        list_offsets_request_fields(&c, &m);
-        err = wire_codec_end(&c);
-    }
-    send_body(s, r, API_LIST_OFFSETS, err);
-}
-
 static void carry_out(struct source *s, const struct fetcher_output *o)
 {
-    if (o->type == FETCHER_OUT_FETCH)
-        send_fetch(s, &o->request);
-    else if (o->type == FETCHER_OUT_LIST_OFFSETS)
-        send_list_offsets(s, &o->request);
+    if (o->type == FETCHER_OUT_FETCH || o->type == FETCHER_OUT_LIST_OFFSETS)
+        send_request(s, o);
     else
         s->shared->on_output(s, o, s->shared->user);
 }
@@ -167,101 +91,20 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
     source_feed(arg, &in);
 }
 
-static bool grow_entries(struct source_shared *shared, size_t count)
+static void take_answer(struct source *s, struct frame *frame, struct bytes body)
 {
-    if (count < shared->entries_cap)
-        return true;
-    size_t cap = shared->entries_cap ? shared->entries_cap * 2 : 32;
-    struct fetch_response_view *entries = realloc(shared->entries, cap * sizeof *entries);
-    if (!entries)
-        return false;
-    shared->entries = entries;
-    shared->entries_cap = cap;
-    return true;
-}
-
-static enum zkc_err feed_fetched(struct source *s, struct bytes body, struct why *why)
-{
-    struct source_shared *shared = s->shared;
-    struct fetch_response_reader reader;
-    enum fetch_response_result result;
-    size_t n = 0;
-    fetch_response_reader_init(&reader, body);
-    do {
-        if (!grow_entries(shared, n))
-            return ZKC_ERR_NOMEM;
-        result = fetch_response_next(&reader, &shared->entries[n]);
-        n += result == FETCH_RESPONSE_PARTITION;
-    } while (result == FETCH_RESPONSE_PARTITION);
-    if (result == FETCH_RESPONSE_MALFORMED) {
-        why_set(why, "%s", reader.reason);
-        return ZKC_ERR_PROTOCOL;
+    struct fetcher_input in;
+    struct fetch_wire_decoder *decoder = &s->shared->decoder;
+    if (!fetch_wire_decode(decoder, &s->sent, body, &in)) {
+        log_line(s->shared->log, 3, LOG_FACILITY_FETCH, "answer of broker %d (%s): %s",
+                 s->broker_id, broker_connection_name(s->connection), decoder->reason);
+        if (in.failed.err == ZKC_ERR_PROTOCOL)
+            broker_connection_reset(s->connection, decoder->reason);
     }
-    struct fetcher_input in = {.type = FETCHER_IN_FETCHED,
-                               .now_ms = loop_now_ms(),
-                               .fetched = {s->request, shared->entries, n}};
-    s->request = 0;
-    source_feed(s, &in);
-    return ZKC_OK;
-}
-
-static enum zkc_err feed_listed(struct source *s, struct bytes body, struct why *why)
-{
-    struct source_shared *shared = s->shared;
-    struct wire_codec c;
-    struct list_offsets_response m = {0};
-    arena_clear(&shared->arena);
-    wire_codec_read(&c, 0, body, &shared->arena);
-    list_offsets_response_fields(&c, &m);
-    enum zkc_err err = wire_codec_end(&c);
-    if (err) {
-        why_set(why, "%s", c.reason);
-        return err;
-    }
-    size_t count = 0, n = 0;
-    for (size_t i = 0; i < m.topics_count; i++)
-        count += m.topics[i].partitions_count;
-    struct fetcher_listed *list = arena_alloc_array(&shared->arena, count, sizeof *list);
-    if (!list)
-        return ZKC_ERR_NOMEM;
-    for (size_t i = 0; i < m.topics_count; i++)
-        for (size_t k = 0; k < m.topics[i].partitions_count; k++) {
-            const struct list_offsets_response_partition *p = &m.topics[i].partitions[k];
-            list[n++] = (struct fetcher_listed){
-                .topic = m.topics[i].name,
-                .partition = p->partition_index,
-                .kafka_error = p->error_code,
-                .offset = p->old_style_offsets_count ? p->old_style_offsets[0] : -1};
-        }
-    struct fetcher_input in = {
-        .type = FETCHER_IN_LISTED, .now_ms = loop_now_ms(), .listed = {s->request, list, n}};
-    s->request = 0;
-    source_feed(s, &in);
-    return ZKC_OK;
-}
-
-static void answered_with(struct source *s, enum zkc_err err, struct frame *frame,
-                          struct bytes body, const char *text)
-{
-    struct source_shared *shared = s->shared;
-    struct why why;
-    why_set(&why, "out of memory");
-    if (err) {
-        log_cause(shared->log, 4, LOG_FACILITY_FETCH, broker_connection_name(s->connection), "%s",
-                  text);
-        fail_request(s, err);
-        return;
-    }
+    in.now_ms = loop_now_ms();
     s->frame = frame;
-    err = s->is_listing ? feed_listed(s, body, &why) : feed_fetched(s, body, &why);
+    source_feed(s, &in);
     s->frame = NULL;
-    if (!err)
-        return;
-    log_line(shared->log, 3, LOG_FACILITY_FETCH, "answer of broker %d (%s): %s", s->broker_id,
-             broker_connection_name(s->connection), why.text);
-    if (err == ZKC_ERR_PROTOCOL)
-        broker_connection_reset(s->connection, why.text);
-    fail_request(s, err);
 }
 
 static void answered(enum zkc_err err, struct frame *frame, struct bytes body, const char *text,
@@ -270,7 +113,13 @@ static void answered(enum zkc_err err, struct frame *frame, struct bytes body, c
     struct source *s = user;
     if (s->is_closing)
         return;
-    answered_with(s, err, frame, body, text);
+    if (err) {
+        log_cause(s->shared->log, 4, LOG_FACILITY_FETCH, broker_connection_name(s->connection),
+                  "%s", text);
+        fail_request(s, err);
+    } else {
+        take_answer(s, frame, body);
+    }
     s->shared->on_answered(s->shared->user);
 }
 
@@ -345,17 +194,14 @@ bool source_is(const struct source *s, int32_t broker_id, const char *host, int3
 
 void source_shared_init(struct source_shared *shared)
 {
-    arena_init(&shared->arena, ARENA_BYTES_MAX);
     buf_init(&shared->request, DIAL_REQUEST_BYTES_MAX);
-    shared->entries = NULL;
-    shared->entries_cap = 0;
+    fetch_wire_decoder_init(&shared->decoder);
 }
 
 void source_shared_deinit(struct source_shared *shared)
 {
-    arena_deinit(&shared->arena);
     buf_deinit(&shared->request);
-    free(shared->entries);
+    fetch_wire_decoder_deinit(&shared->decoder);
 }
 
 struct frame *source_frame(const struct source *s)

@@ -7,10 +7,9 @@
 #include "zkconsumer/consumer/dial.h"
 #include "zkconsumer/consumer/json.h"
 #include "zkconsumer/consumer/log.h"
-#include "zkconsumer/core/base/arena.h"
 #include "zkconsumer/core/base/buf.h"
+#include "zkconsumer/core/fetch/fetch_wire.h"
 #include "zkconsumer/core/fetch/fetcher.h"
-#include "zkconsumer/core/wire/fetch.h"
 
 struct source;
 
@@ -27,10 +26,8 @@ struct source_shared {
     /* The answer to a request has been dealt with. */
     void (*on_answered)(void *user);
     void *user;
-    struct arena arena; /* scratch of one request or answer */
-    struct buf request;
-    struct fetch_response_view *entries; /* of an answer */
-    size_t entries_cap;
+    struct buf request; /* scratch of one request, and of one answer */
+    struct fetch_wire_decoder decoder;
 };
 
 /* Fields above the scratch are set by the caller before. */
