@@ -449,12 +449,11 @@ static void seek(struct world *w, size_t i, int64_t offset)
     c->position = offset;
     c->is_located = true;
     c->is_stuck = false;
-    c->tag = ++w->tags;
     w->ready_since[i] = 0;
     step(w, (struct fetcher_input){
                 .type = FETCHER_IN_SEEK,
                 .partition = name_of(i),
-                .seek = {.from = FETCHER_FROM_OFFSET, .offset = offset, .tag = c->tag},
+                .seek = {.from = FETCHER_FROM_OFFSET, .offset = offset},
             });
 }
 

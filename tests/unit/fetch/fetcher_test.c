@@ -92,9 +92,9 @@ static const struct story_case late_cases[] = {
            {"fetched a/0:hw10:5-7", "~now"}, {"turn", "fetch#2 wait100 a/0@5 ~never"})},
     {.name = "sought",
      STORY({"add a/0 @5 tag=1", "~now"}, {"turn", "fetch#1 wait100 a/0@5 ~never"},
-           {"seek a/0 @2 tag=3", "~never"}, {"fetched a/0:hw10:5-7", "~now"},
+           {"seek a/0 @2", "~never"}, {"fetched a/0:hw10:5-7", "~now"},
            {"turn", "fetch#2 wait100 a/0@2 ~never"},
-           {"fetched a/0:hw10:2-3", "chunk a/0 2>4 hw10 tag3 ~now"})},
+           {"fetched a/0:hw10:2-3", "chunk a/0 2>4 hw10 tag1 ~now"})},
     {.name = "sought: the others of the answer count",
      STORY({"add a/0 @5", "~now"}, {"add a/1 @5", "~now"},
            {"turn", "fetch#1 wait100 a/0@5 a/1@5 ~never"}, {"seek a/0 @2", "~never"},
@@ -503,6 +503,29 @@ static void test_answers_stay_below_their_maximum(void **state)
     story_deinit(&s);
 }
 
+/* 8 bytes around the answer, 24 and the topic's name around each partition's records. */
+static void test_what_an_answer_may_come_to(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t max;
+        const char *want;
+    } cases[] = {
+        {8 + 2 * (1000 + 24 + 1), "fetch#1 wait100 a/0@0 a/1@0 ~never"},
+        {8 + 2 * (1000 + 24 + 1) - 1, "fetch#1 wait0 a/0@0 ~never"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fetcher_config config = story_config();
+        config.answer_bytes_max = cases[i].max;
+        struct story s;
+        story_init(&s, &config);
+        const struct story_step steps[] = {
+            {"add a/0 @0", "~now"}, {"add a/1 @0", "~now"}, {"turn", cases[i].want}};
+        story_expect(&s, "exactly", steps, ARRAY_LEN(steps));
+        story_deinit(&s);
+    }
+}
+
 static void test_a_request_has_at_least_one_partition(void **state)
 {
     (void)state;
@@ -738,6 +761,7 @@ int main(void)
         cmocka_unit_test(test_room_and_pause),
         cmocka_unit_test(test_failed_requests),
         cmocka_unit_test(test_answers_stay_below_their_maximum),
+        cmocka_unit_test(test_what_an_answer_may_come_to),
         cmocka_unit_test(test_a_request_has_at_least_one_partition),
         cmocka_unit_test(test_the_turn_is_kept_over_changes),
         cmocka_unit_test(test_error_texts),

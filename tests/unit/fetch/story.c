@@ -139,7 +139,6 @@ static void parse_about(struct fetcher_input *in, char **words, size_t count)
     } else if (in->type == FETCHER_IN_SEEK) {
         in->seek.from = from;
         in->seek.offset = offset;
-        in->seek.tag = tag;
     }
 }
 

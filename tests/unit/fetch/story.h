@@ -1,7 +1,7 @@
 /* Stories for the fetcher: an input in words, then what comes out, in words.
  *
  *     add a/0 @5 [sink=1] [tag=9] [full] [paused]      @reset, @first, @last instead of an offset
- *     remove a/0      pause a/0      resume a/0      seek a/0 @7 [tag=10]
+ *     remove a/0      pause a/0      resume a/0      seek a/0 @7
  *     room 1 no       room 1 yes     turn
  *     listed a/0=42 a/1!6 a/2=none
  *     fetched a/0:hw10:5-7 a/1!6 a/2:hw3:               answers a/0 with messages 5 to 7, a/1 with

@@ -34,6 +34,9 @@
  * its topic's name with its length and count, counted for each partition. */
 #define ENTRY_OVERHEAD (4 + 2 + 8 + 4 + 2 + 4)
 
+/* And around all of them: correlation id, number of topics. */
+#define ANSWER_OVERHEAD (4 + 4)
+
 struct fetcher {
     struct fetcher_config config;
     struct partition_set set;
@@ -90,6 +93,7 @@ static void change_begin(struct fetcher *f, const struct partition *p)
 {
     count_ready(f, p, -1);
 }
+
 static void change_end(struct fetcher *f, const struct partition *p)
 {
     count_ready(f, p, +1);
@@ -289,7 +293,6 @@ static void seek(struct fetcher *f, struct partition *p, const struct fetcher_in
 {
     change_begin(f, p);
     forget_asked(f, p);
-    p->tag = in->seek.tag;
     start(p, in->seek.from, in->seek.offset);
     change_end(f, p);
 }
@@ -372,7 +375,7 @@ static int64_t answer_bytes(const struct fetcher *f, const struct partition *p)
 
 static void send_fetch(struct fetcher *f)
 {
-    int64_t bytes = 0;
+    int64_t bytes = ANSWER_OVERHEAD;
     size_t count = f->set.count, first_left_out = count;
     f->asked_count = 0;
     for (size_t n = 0, i = f->rotation < count ? f->rotation : 0;

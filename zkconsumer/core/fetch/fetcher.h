@@ -104,7 +104,6 @@ struct fetcher_input {
         struct {
             enum fetcher_from from;
             int64_t offset;
-            uint64_t tag; /* from now on */
         } seek;
         struct {
             uint64_t sink;
