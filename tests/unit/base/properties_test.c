@@ -90,6 +90,7 @@ static const struct {
     {"no key but a colon", ":c\n", 0, "", "line 1: no key"},
     {"short unicode", "a=\\u12\n", 0, "", "line 1: \\u without four"},
     {"unicode with a wrong digit", "\n\na=\\u12g4\n", 0, "", "line 3: \\u without four"},
+    {"short unicode in the key", "a\\u12=b\n", 0, "", "line 1: \\u without four"},
     {"high surrogate alone", "a=\\uD83D\n", 0, "", "line 1: \\u escape of half"},
     {"high surrogate before a letter", "a=\\uD83D\\u0041\n", 0, "", "line 1: \\u escape of half"},
     {"low surrogate", "a=\\uDE00\n", 0, "", "line 1: \\u escape of half"},
