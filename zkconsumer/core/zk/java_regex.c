@@ -103,7 +103,7 @@ static bool take_escape(struct scan *s)
     }
     if (is_one_of("bBAzZG", c)) {
         s->at++;
-        return *s->at != '{'; /* Java's \b{g} */
+        return true; /* Java's \b{g} is refused as a repetition */
     }
     if (c == 'k') {
         s->at++;
