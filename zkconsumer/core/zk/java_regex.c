@@ -4,7 +4,6 @@
  * leaves `at` behind it; false: it is not read alike, from where `at` stands. */
 struct scan {
     const char *at;
-    unsigned group_count; /* capturing, opened so far */
 };
 
 static bool is_digit(char c)
@@ -110,7 +109,7 @@ static bool take_escape(struct scan *s)
         return take_name(s);
     }
     if (is_digit(c)) {
-        bool is_group = c != '0' && (unsigned)(c - '0') <= s->group_count && !is_digit(s->at[1]);
+        bool is_group = c != '0' && !is_digit(s->at[1]); /* with more digits it may be octal */
         s->at += is_group;
         return is_group;
     }
@@ -156,10 +155,8 @@ static bool take_group(struct scan *s)
     s->at++;
     if (*s->at == '*')
         return false; /* PCRE2's verbs */
-    if (*s->at != '?') {
-        s->group_count++;
+    if (*s->at != '?')
         return true;
-    }
     s->at++;
     if (is_one_of(":=!>", *s->at)) {
         s->at++;
@@ -169,11 +166,7 @@ static bool take_group(struct scan *s)
         s->at += 2;
         return true;
     }
-    if (*s->at == '<') {
-        s->group_count++;
-        return take_name(s);
-    }
-    return take_flags(s);
+    return *s->at == '<' ? take_name(s) : take_flags(s);
 }
 
 /* From '{': {n}. Elsewhere PCRE2 takes it for an ordinary character, and Java refuses it. With a

@@ -15,7 +15,7 @@
  * (capturing, named, ?: ?> and the four ways of looking around), the flags i, m and s, the
  * quantifiers ? * + {n} with their lazy and possessive forms, classes without others in them,
  * \Q..\E outside of classes, \d \w \s \b and the like, \p with a general category, \xHH, \x{...},
- * and references to groups before them.
+ * and references to groups 1 to 9 or by name.
  *
  * ZKC_ERR_CORRUPT  `why` says what it was and where */
 ZKC_MUST_CHECK enum zkc_err zk_java_regex_check(const char *regex, struct why *why);
