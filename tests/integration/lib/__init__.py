@@ -11,7 +11,8 @@ running.
     topics      topics and partitions made as Kafka's tool makes them, by znodes
     proxy       a recording, faulty link between a client and a server
     group       who owns what, and which offsets are committed
-    producer, members, java_members
+    producer, members, java_members, our_members
+    ledger      steady traffic, and the account of what was delivered
     testing     how a test file is written
 
 Needs Debian's python3 with python3-kazoo and python3-kafka.

@@ -7,6 +7,7 @@ from .cluster import Cluster
 from .group import Group
 from .java_members import JavaMembers
 from .members import ZkConsumer
+from .our_members import OurMembers
 from .processes import Process
 from .producer import Producer
 from .proxy import KafkaProxy, ZooKeeperProxy
@@ -76,6 +77,12 @@ class Context:
 
     def java_members(self, cluster, group, version=versions.LEGACY, name="java"):
         members = JavaMembers(self._new_folder(name), cluster.zookeeper_connect, group, version, name)
+        self.defer(members.kill)
+        return members
+
+    def our_members(self, cluster, group, name="ours", env=None):
+        """Members of our library in a process of their own."""
+        members = OurMembers(self._new_folder(name), cluster.zookeeper_connect, group, name, env)
         self.defer(members.kill)
         return members
 

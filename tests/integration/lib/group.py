@@ -78,6 +78,21 @@ class Group:
 
         wait_for(settled, "%s of %s to be owned by %r" % (topic, self.name, expected), timeout_s)
 
+    def wait_for_exact_owners(self, topic, layout, timeout_s=60.0):
+        """Until each partition has exactly one owner node, which names the thread that the layout
+        ({partition: thread}) says and was made by the session that registered that thread's member."""
+        def settled():
+            owners = self.owners(topic)
+            assert owners == layout, "owners %r" % owners
+            for partition, session in self.owner_sessions(topic).items():
+                member = owners[partition].rsplit("-", 1)[0]
+                assert session == self.member_session(member), (
+                    "%s-%d is claimed for %s by session %x, which registered at session %x" % (
+                        topic, partition, owners[partition], session, self.member_session(member) or 0))
+            return True
+
+        wait_for(settled, "%s of %s to be owned as %r" % (topic, self.name, layout), timeout_s)
+
     def wait_until_owned(self, topic, partitions, timeout_s=90.0):
         """Until each of so many partitions has an owner; {partition: owner}."""
         wait_for(lambda: len(self.owners(topic)) == partitions or _not_yet(self.owners(topic)),

@@ -136,8 +136,16 @@ class JavaMembers:
 
     def messages(self, name=None):
         """What the member (or all of them) took, in order."""
-        return [Message(topic, int(partition), int(offset), _decoded(key), _decoded(value))
-                for _, topic, partition, offset, key, value in self.events("msg", name)]
+        return [_message(words[1:]) for words in self.events("msg", name)]
+
+    def timed_messages(self, name):
+        """[(monotonic seconds, Message)] of one member."""
+        result = []
+        for at, line in self.process.timed_lines():
+            words = line.split(" ")
+            if words[0] == "msg" and words[1] == name:
+                result.append((at, _message(words[3:])))
+        return result
 
     def wait_for_messages(self, count, name=None, timeout_s=60.0):
         wait_for(lambda: len(self.events("msg", name)) >= count,
@@ -152,6 +160,11 @@ class JavaMembers:
             if len(words) >= 2:
                 self._events.append(words)
         self._seen = len(lines)
+
+
+def _message(words):
+    topic, partition, offset, key, value = words
+    return Message(topic, int(partition), int(offset), _decoded(key), _decoded(value))
 
 
 def _decoded(word):

@@ -70,12 +70,16 @@ class ZkConsumer:
         self.process = Process(name, [*words, *extra], err=self.status_log, env=env)
 
     def messages(self):
+        return [message for _, message in self.timed_messages()]
+
+    def timed_messages(self, _name=None):
+        """[(monotonic seconds, Message)]"""
         result = []
-        for line in self.process.text_lines():
+        for at, line in self.process.timed_lines():
             fields = line.split("\t", 4)
             if len(fields) == 5:
                 topic, partition, offset, key, value = fields
-                result.append(Message(topic, int(partition), int(offset), key, value))
+                result.append((at, Message(topic, int(partition), int(offset), key, value)))
         return result
 
     def wait_for_messages(self, count, timeout_s=60.0):
