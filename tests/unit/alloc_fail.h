@@ -30,8 +30,7 @@ void alloc_fail_each(enum zkc_err (*body)(const void *input), const void *input)
             body;                                                                                  \
             injected_ = alloc_fail_stop();                                                         \
             if (failed != injected_)                                                               \
-                fail_msg("allocation %zu: %s", n,                                                  \
-                         failed ? "error without a failure" : "ignored");                          \
+                fail_msg("allocation %zu: %s", n, failed ? "error without a failure" : "ignored"); \
         }                                                                                          \
     } while (0)
 

@@ -7,7 +7,8 @@
 #include <zkconsumer/error.h>
 
 /* As strict as Java's Long.parseLong: an optional sign and ASCII digits that fit 64 bits, nothing
- * else; no blank, no newline. (Java also takes the digits of other scripts, which nobody writes.) Negative offsets parse: they mean "no offset" (-1) to the reader.
+ * else; no blank, no newline. (Java also takes the digits of other scripts, which nobody writes.)
+ * Negative offsets parse: they mean "no offset" (-1) to the reader.
  *
  * ZKC_ERR_CORRUPT  the data is something else, empty or null */
 ZKC_MUST_CHECK enum zkc_err zk_offset_read(struct bytes data, int64_t *out, struct why *why);
