@@ -5,7 +5,7 @@ delivered twice is explained by the record of what each member said to ZooKeeper
 from lib.broker import FAST_FAILOVER
 from lib.group import range_layout
 from lib.ledger import Ledger, Traffic
-from lib.testing import timeout
+from lib.testing import long
 from lib.waiting import wait_for
 
 # Members read and write, and are noticed to be dead, faster than with the defaults.
@@ -125,3 +125,142 @@ def test_join_and_leave_on_zookeeper_3_8(t):
 
 def test_join_and_leave_on_zookeeper_3_4(t):
     join_and_leave(t, "3.4")
+
+
+def crashes(t, zookeeper):
+    world = World(t, 7, zookeeper)
+    world.java("c2")
+    world.ours("c4")
+    world.java("c1")
+    world.ours("c3")
+    world.kill("c1")
+    world.kill("c3")
+    world.ours("c5")
+    world.kill("c2")  # nobody but ours is left
+    world.java("c6")
+    world.kill("c5")
+    world.kill("c4")  # nobody but Java's is left
+    report = world.end()
+    assert report.duplicates["crash"] < report.delivered / 2, report
+
+
+def test_crashes_on_zookeeper_3_8(t):
+    crashes(t, "3.8")
+
+
+@long
+def test_crashes_on_zookeeper_3_4(t):
+    crashes(t, "3.4")
+
+
+def wait_for_progress(world):
+    """Until each partition has delivered something that was written from now on."""
+    ends = {}
+    for partition, offset in world.ledger.delivered():
+        ends[partition] = max(offset, ends.get(partition, -1))
+
+    def seen():
+        now = {}
+        for partition, offset in world.ledger.delivered():
+            now[partition] = max(offset, now.get(partition, -1))
+        standing = [p for p in range(world.partitions) if now.get(p, -1) <= ends.get(p, -1) + 5]
+        assert not standing, "partitions %r stand still" % standing
+        return True
+
+    wait_for(seen, "every partition to go on", 60)
+
+
+def test_broker_killed_and_back(t):
+    """Leaders move there and back; in a group of 0.8 that is nobody's rebalance (golden
+    broker-added-removed)."""
+    world = World(t, 6, properties=FAST_FAILOVER)
+    world.java("c1")
+    world.ours("c2")
+    cluster, mark = world.cluster, world.proxy.mark("the broker goes")
+    led = {p: cluster.leader("t", p) for p in range(6)}
+    assert sorted(led.values()) == [0, 0, 0, 1, 1, 1], led
+    cluster.brokers[0].kill()
+    for partition in range(6):
+        cluster.wait_for_leader("t", partition, 1)
+    wait_for_progress(world)
+    cluster.restart_broker(0)
+    cluster.elect_preferred_leaders("t")
+    for partition, broker in led.items():
+        cluster.wait_for_leader("t", partition, broker)
+    wait_for_progress(world)
+    cluster.brokers[1].stop()
+    for partition in range(6):
+        cluster.wait_for_leader("t", partition, 0)
+    wait_for_progress(world)
+    for member in ("c1", "c2"):
+        claims = world.proxy.requests(member, mark, "create") + world.proxy.requests(member, mark, "delete")
+        assert not claims, "%s rebalanced: %r" % (member, claims)
+    cluster.restart_broker(1)  # so that the account finds it
+    report = world.end()
+    assert not +report.duplicates, report
+
+
+def test_thread_order(t):
+    """Threads are sorted by their whole ids: those of h1 and of h1-2 interleave (4.4, R10)."""
+    world = World(t, 7)
+    world.cluster.create_topic("u", 3, 2)
+    java = t.java_members(world.cluster, "g")
+    java.open("h1", SETTINGS)
+    java.streams("h1", t=11, u=1)
+    ours = t.our_members(world.cluster, "g")
+    ours.open("h1-1", SETTINGS)
+    ours.streams("h1-1", t=3, u=2)
+    threads = ["g_h1-%d" % n for n in range(11)] + ["g_h1-1-%d" % n for n in range(3)]
+    world.group.wait_for_exact_owners("t", range_layout(7, threads))
+    world.group.wait_for_exact_owners("u", range_layout(3, ["g_h1-0", "g_h1-1-0", "g_h1-1-1"]))
+    owners = world.group.owners("t")
+    assert [owners[p] for p in (1, 2, 5, 6)] == ["g_h1-1", "g_h1-1-0", "g_h1-10", "g_h1-2"], owners
+    java.close_wait("h1")
+    world.group.wait_for_exact_owners("t", range_layout(7, threads[11:]))
+    written = world.traffic.stop()
+    wait_for(lambda: {p for p, _ in written} == {m.partition for m in ours.messages() if m.topic == "t"},
+             "messages of every partition")
+    ours.finish()
+
+
+def test_offsets_are_taken_over(t):
+    """Without timer commits: each begins exactly where the other's explicit commit says."""
+    cluster = t.cluster(brokers=2, zookeeper_properties=TICK)
+    cluster.create_topic("t", 1, 2)
+    group = t.group(cluster, "g")
+    producer = t.producer(cluster)
+    settings = {**SETTINGS, "auto.commit.enable": "false"}
+    ours, java = t.our_members(cluster, "g"), t.java_members(cluster, "g")
+
+    def offsets(messages):
+        return [message.offset for message in messages]
+
+    producer.send_numbered("t", 1, 30)
+    ours.open("o1", settings)
+    ours.take("o1", 12)
+    ours.streams("o1", t=1)
+    ours.wait_for_messages(12, "o1")
+    ours.commit("o1")
+    ours.take("o1", 3)  # and these are not committed
+    ours.wait_for_messages(15, "o1")
+    ours.close_wait("o1")
+    assert group.offsets("t") == {0: 12}, group.offsets("t")
+    java.join("j1", "t", properties=settings)
+    java.wait_for_messages(18, "j1")
+    assert offsets(java.messages("j1")) == list(range(12, 30)), offsets(java.messages("j1"))
+    java.commit("j1")
+    java.close_wait("j1")
+    assert group.offsets("t") == {0: 30}, group.offsets("t")
+    producer.send_numbered("t", 1, 10)
+    ours.open("o2", settings)
+    ours.take("o2", 4)
+    ours.streams("o2", t=1)
+    ours.wait_for_messages(4, "o2")
+    ours.commit("o2")
+    java.open("j2", settings)  # while o2 is there: the first thread gets the partition
+    java.streams("j2", t=1)
+    group.wait_for_exact_owners("t", {0: "g_j2-0"})
+    java.wait_for_messages(6, "j2")
+    assert offsets(ours.messages("o2")) == [30, 31, 32, 33], ours.messages("o2")
+    assert offsets(java.messages("j2")) == list(range(34, 40)), offsets(java.messages("j2"))
+    ours.finish()

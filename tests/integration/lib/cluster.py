@@ -132,6 +132,20 @@ class Cluster:
         wait_for(lambda: self.leader(topic, partition) == broker_id,
                  "broker %d to lead %s-%d" % (broker_id, topic, partition), timeout_s)
 
+    def elect_preferred_leaders(self, topic, timeout_s=60.0):
+        """Lets the first replica of each partition lead again, when all are in sync (as
+        kafka.admin.PreferredReplicaLeaderElectionCommand)."""
+        replicas = topics.partitions(self.zk, topic)
+
+        def in_sync():
+            for partition, ids in replicas.items():
+                isr = topics.state(self.zk, topic, partition)["isr"]
+                assert sorted(isr) == sorted(ids), "%s-%d: in sync %r" % (topic, partition, isr)
+            return True
+
+        wait_for(in_sync, "all replicas of %s to be in sync" % topic, timeout_s)
+        topics.request_election(self.zk, topic, replicas)
+
     # ---- brokers ----
 
     def wait_until_unregistered(self, broker_id, timeout_s=60.0):

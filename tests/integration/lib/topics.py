@@ -45,13 +45,25 @@ def partitions(zk, topic):
     return {int(number): ids for number, ids in sorted(known["partitions"].items())}
 
 
-def leader(zk, topic, partition):
-    """The leader's broker id, -1 for none; None while the controller has written no state."""
+def state(zk, topic, partition):
+    """The partition's state (leader, isr ...); None while the controller has written none."""
     try:
-        path = "/brokers/topics/%s/partitions/%d/state" % (topic, partition)
-        return json.loads(zk.get(path)[0])["leader"]
+        return json.loads(zk.get("/brokers/topics/%s/partitions/%d/state" % (topic, partition))[0])
     except NoNodeError:
         return None
+
+
+def leader(zk, topic, partition):
+    """The leader's broker id, -1 for none; None while the controller has written no state."""
+    known = state(zk, topic, partition)
+    return None if known is None else known["leader"]
+
+
+def request_election(zk, topic, partitions):
+    """Asks the controller to make the first replica of each partition its leader."""
+    wanted = [{"topic": topic, "partition": number} for number in partitions]
+    zk.create("/admin/preferred_replica_election",
+              json.dumps({"version": 1, "partitions": wanted}).encode(), makepath=True)
 
 
 def request_deletion(zk, topic):
