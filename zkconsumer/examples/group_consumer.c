@@ -39,6 +39,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s ZOOKEEPER GROUP TOPIC\n", argv[0]);
         return 1;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a line is seen when it is there, in a pipe too */
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
 
@@ -78,8 +79,6 @@ int main(int argc, char **argv)
             print(&m);
         else if (err != ZKC_ERR_TIMED_OUT)
             break; /* the first rebalance was given up, for example */
-        else
-            fflush(stdout);
     }
     if (err && err != ZKC_ERR_TIMED_OUT)
         fprintf(stderr, "%s\n", zkc_err_text(err));

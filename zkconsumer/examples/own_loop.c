@@ -49,7 +49,6 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
         fprintf(stderr, "%s %s/%" PRId32 " at %" PRId64 "\n", kinds[kind], list[i].topic,
                 list[i].partition, list[i].offset);
     }
-    fflush(stdout);
 }
 
 static void on_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
@@ -99,6 +98,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s ZOOKEEPER GROUP TOPIC\n", argv[0]);
         return 1;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a line is seen when it is there, in a pipe too */
     struct application app = {.base = event_base_new()};
     struct event *interrupt = evsignal_new(app.base, SIGINT, on_signal, &app);
     struct event *terminate = evsignal_new(app.base, SIGTERM, on_signal, &app);

@@ -133,6 +133,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s ZOOKEEPER GROUP TOPIC\n", argv[0]);
         return 1;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a line is seen when it is there, in a pipe too */
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);
 
