@@ -121,6 +121,8 @@ static void answered(enum zkc_err err, struct frame *frame, struct bytes body, c
         take_answer(s, frame, body);
     }
     s->shared->on_answered(s->shared->user);
+    if (fetcher_deadline_ms(s->fetcher) <= loop_now_ms())
+        on_turn(-1, 0, s); /* the next request, without another pass of the loop */
 }
 
 static void on_send_failed(evutil_socket_t fd, short what, void *arg)
