@@ -46,7 +46,8 @@ static char *make_id(zkc_consumer *c)
 static void on_room(zkc_stream *stream, void *user)
 {
     zkc_consumer *c = user;
-    fetching_room(c->fetching, stream);
+    if (c->fetching) /* closed meanwhile */
+        fetching_room(c->fetching, stream);
 }
 
 static void on_skip(struct claim *claim, int64_t position, int64_t fetch_offset, void *user)
@@ -705,25 +706,24 @@ enum zkc_err zkc_consumer_close(zkc_consumer *consumer, int timeout_ms, zkc_clos
     return begin_close(consumer, timeout_ms, on_closed, user, NULL);
 }
 
-static void stop_waiting_loop(zkc_consumer *consumer, enum zkc_err err, void *user)
+/* Turns an application's own loop until the consumer is closed. */
+static enum zkc_err close_turning(zkc_consumer *c, int timeout_ms)
 {
-    (void)consumer;
-    *(enum zkc_err *)user = err;
+    if (loop_is_own(c->loop))
+        return ZKC_ERR_INVALID;
+    enum zkc_err err = begin_close(c, timeout_ms, NULL, NULL, NULL);
+    while (!err && c->state != CONSUMER_CLOSED)
+        if (event_base_loop(loop_base(c->loop), EVLOOP_ONCE) < 0)
+            err = ZKC_ERR_INVALID; /* called inside of a callback: the loop is turning already */
+    return err ? err : c->close_err;
 }
 
 enum zkc_err zkc_consumer_close_wait(zkc_consumer *consumer, int timeout_ms)
 {
     if (!consumer)
         return ZKC_ERR_INVALID;
-    if (zkc_loop_is_current(consumer->loop)) {
-        if (loop_is_own(consumer->loop))
-            return ZKC_ERR_INVALID;
-        enum zkc_err outcome = ZKC_ERR_END; /* nobody ends with that */
-        enum zkc_err err = begin_close(consumer, timeout_ms, stop_waiting_loop, &outcome, NULL);
-        while (!err && outcome == ZKC_ERR_END)
-            event_base_loop(loop_base(consumer->loop), EVLOOP_ONCE);
-        return err ? err : outcome;
-    }
+    if (zkc_loop_is_current(consumer->loop))
+        return close_turning(consumer, timeout_ms);
     if (loop_is_foreign(consumer->loop))
         return ZKC_ERR_WRONG_PROCESS;
     struct loop_wait *wait = loop_wait_new();
@@ -735,8 +735,10 @@ enum zkc_err zkc_consumer_close_wait(zkc_consumer *consumer, int timeout_ms)
         return err;
     }
     /* The loop keeps the deadline; a second more is for a loop that is held up. */
-    if (!loop_wait(wait, timeout_ms < 0 ? -1 : timeout_ms + 1000, &outcome))
-        return ZKC_ERR_TIMED_OUT; /* `wait` is left to the loop, which still knows it */
+    if (!loop_wait(wait, timeout_ms < 0 ? -1 : timeout_ms + 1000, &outcome)) {
+        loop_wait_abandon(wait);
+        return ZKC_ERR_TIMED_OUT;
+    }
     loop_wait_free(wait);
     return outcome;
 }

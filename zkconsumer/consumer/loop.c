@@ -349,6 +349,7 @@ struct loop_wait {
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool has_ended;
+    bool is_abandoned; /* nobody waits: the end frees it */
     enum zkc_err err;
 };
 
@@ -376,8 +377,21 @@ void loop_wait_end(struct loop_wait *w, enum zkc_err err)
     pthread_mutex_lock(&w->lock);
     w->has_ended = true;
     w->err = err;
+    bool is_abandoned = w->is_abandoned;
     pthread_cond_signal(&w->ended);
     pthread_mutex_unlock(&w->lock);
+    if (is_abandoned)
+        loop_wait_free(w);
+}
+
+void loop_wait_abandon(struct loop_wait *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->is_abandoned = true;
+    bool has_ended = w->has_ended;
+    pthread_mutex_unlock(&w->lock);
+    if (has_ended)
+        loop_wait_free(w);
 }
 
 bool loop_wait(struct loop_wait *w, int timeout_ms, enum zkc_err *err)

@@ -80,6 +80,8 @@ struct loop_wait;
 struct loop_wait *loop_wait_new(void); /* NULL: out of memory */
 void loop_wait_free(struct loop_wait *w);
 void loop_wait_end(struct loop_wait *w, enum zkc_err err);
+/* Instead of freeing: the loop still knows it, and ends it later. */
+void loop_wait_abandon(struct loop_wait *w);
 /* False: timeout_ms (-1: for ever) passed. */
 bool loop_wait(struct loop_wait *w, int timeout_ms, enum zkc_err *err);
 

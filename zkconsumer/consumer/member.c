@@ -547,6 +547,7 @@ void member_close_session(zkc_consumer *c)
     if (c->state >= CONSUMER_SESSION)
         return;
     c->state = CONSUMER_SESSION;
+    tracing_session(c->tracing, "close", zk_session_id(c->session), NULL);
     int64_t left_ms = c->close_at_ms - loop_now_ms();
     zk_session_close(c->session, left_ms > 1 ? left_ms : 1, on_session_closed, c);
 }

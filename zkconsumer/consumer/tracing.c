@@ -409,15 +409,16 @@ void tracing_watch(struct tracing *t, const struct zk_watch_event *event)
 void tracing_session(struct tracing *t, const char *state, int64_t session_id, const char *server)
 {
     bool is_open = strcmp(state, "open") == 0, is_expired = strcmp(state, "expired") == 0;
+    bool is_close = strcmp(state, "close") == 0;
     struct json *j = NULL;
-    if (is_open || is_expired)
+    if (is_open || is_expired || is_close)
         j = begin(t, TRACE_STATES, "zk_session");
     if (j) {
-        json_text(j, "what", is_open ? "open" : "expire");
+        json_text(j, "what", is_open ? "open" : is_close ? "close" : "expire");
         json_hex(j, "sid", (uint64_t)session_id);
         trace_end(t->trace);
     }
-    j = begin(t, TRACE_STATES, "zk_state");
+    j = is_close ? NULL : begin(t, TRACE_STATES, "zk_state");
     if (!j)
         return;
     json_text(j, "state", is_open ? "connected" : state);

@@ -139,13 +139,18 @@ ZKC_API const char *zkc_consumer_id(const zkc_consumer *consumer);
  * is the last of all callbacks and comes after at most timeout_ms. Allowed in every callback.
  * ZKC_ERR_CLOSED: closing already, `on_closed` is not taken.
  *
- * on_closed: ZKC_OK, or ZKC_ERR_NOT_RELEASED when ZooKeeper could not be told in time. */
+ * on_closed: ZKC_OK
+ *            ZKC_ERR_TIMED_OUT     given back, but the last offsets were not committed in time
+ *            ZKC_ERR_NOT_RELEASED  ZooKeeper could not be told: registration and ownership last until
+ *                                  the session ends */
 typedef void zkc_closed_fn(zkc_consumer *consumer, enum zkc_err err, void *user);
 ZKC_API enum zkc_err zkc_consumer_close(zkc_consumer *consumer, int timeout_ms,
                                         zkc_closed_fn *on_closed, void *user);
 
 /* The same, waiting. With a loop thread of ours it must not be called on it (ZKC_ERR_INVALID); on
- * the thread of an application's own loop it runs that loop until the consumer is closed. */
+ * the thread of an application's own loop it turns that loop until the consumer is closed, which is
+ * not possible inside of a callback (ZKC_ERR_INVALID; the close goes on).
+ * ZKC_ERR_TIMED_OUT: the loop is held up (a callback hangs) a second past the deadline. */
 ZKC_API enum zkc_err zkc_consumer_close_wait(zkc_consumer *consumer, int timeout_ms);
 
 /* Frees a closed consumer (one that is not closed is closed first without waiting for anything), its
