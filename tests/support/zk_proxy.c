@@ -38,9 +38,22 @@ static struct sockaddr_in loopback(int port)
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-static void link_free(struct link *l, bool is_reset)
+/* bufferevent_free() would close it in the next turn; the peer is to feel it now. */
+static void close_now(struct bufferevent *bev, bool is_reset)
 {
     struct linger now = {.l_onoff = 1};
+    int fd = bufferevent_getfd(bev);
+
+    if (is_reset)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    bufferevent_disable(bev, EV_READ | EV_WRITE);
+    bufferevent_setfd(bev, -1);
+    close(fd);
+    bufferevent_free(bev);
+}
+
+static void link_free(struct link *l, bool is_reset)
+{
 
     if (l->prev)
         l->prev->next = l->next;
@@ -49,11 +62,9 @@ static void link_free(struct link *l, bool is_reset)
     if (l->next)
         l->next->prev = l->prev;
     l->p->open--;
-    if (is_reset)
-        setsockopt(bufferevent_getfd(l->client), SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    bufferevent_free(l->client);
+    close_now(l->client, is_reset);
     if (l->server)
-        bufferevent_free(l->server);
+        close_now(l->server, false);
     event_free(l->delay);
     free(l);
 }
@@ -65,6 +76,13 @@ enum { XID_AUTH = -4, XID_PING = -2, XID_WATCH = -1, XID_SET_WATCHES = -8 };
 static bool is_answer(int32_t xid)
 {
     return xid != XID_AUTH && xid != XID_PING && xid != XID_WATCH && xid != XID_SET_WATCHES;
+}
+
+/* What was passed on already is to arrive before an end. */
+static void write_out(struct link *l)
+{
+    evbuffer_unfreeze(bufferevent_get_output(l->client), 1);
+    evbuffer_write(bufferevent_get_output(l->client), bufferevent_getfd(l->client));
 }
 
 enum passed { PASSED, NOTHING_TO_PASS, LINK_IS_GONE };
@@ -83,6 +101,7 @@ static enum passed pass_frame(struct link *l)
         return NOTHING_TO_PASS;
     if (l->is_greeted && is_answer((int32_t)ntohl(head[1])) && l->p->answers_to_drop > 0 &&
         --l->p->answers_to_drop == 0) {
+        write_out(l);
         link_free(l, true);
         return LINK_IS_GONE;
     }
@@ -143,7 +162,7 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
     if (bev == l->server) { /* what it said last is passed on before the end */
         if (pass_frames(l) == LINK_IS_GONE)
             return;
-        evbuffer_write(bufferevent_get_output(l->client), bufferevent_getfd(l->client));
+        write_out(l);
     }
     link_free(l, false);
 }

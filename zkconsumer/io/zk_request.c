@@ -90,6 +90,7 @@ static void complete(const void *data, struct zk_result *result, const struct St
     struct zk_session *s = request->s;
 
     s->under_way--;
+    s->has_answered = s->has_answered || is_from_server(result->zk_rc);
     if (is_from_server(result->zk_rc))
         result->zxid = zk_client_zxid(&s->client, stat ? latest(stat) : 0);
     if (stat)

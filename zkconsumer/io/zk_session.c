@@ -7,6 +7,7 @@
 #include "zkconsumer/io/zk_session_internal.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,14 +28,19 @@
 #define ATTEMPT_MIN_MS 200
 #define ATTEMPT_MAX_MS 10000
 
-/* A connection that lasted this long ends a row of failures. One that is cut sooner does not, or a
- * server that always cuts would be asked without pause. */
-#define LASTING_MS 1000
+/* A connection that is cut sooner than this counts for the backoff, or a server that always cuts
+ * would be asked without pause; more of them count for more if nothing was answered on them. So
+ * many in a row are worth a notice. */
+#define LASTING_MS        1000
+#define SHORT_CONNECTIONS 5
 
 #define RESOLVE_INTERVAL_MS 5000
 #define RESOLVE_PATIENCE_MS 100 /* for other names, once one is known */
 
-#define SESSION_TIMEOUT_MAX_MS (1 << 30) /* the client doubles it, in an int */
+/* The client doubles it, in an int; and waits for 2/3 of what it asks for, while it shakes hands.
+ */
+#define SESSION_TIMEOUT_MAX_MS 1000000000
+#define SESSION_TIMEOUT_MIN_MS 200
 
 int64_t zk_session_now_ms(void)
 {
@@ -141,8 +147,7 @@ static void notice_unreachable(struct zk_session *s)
     } else if (s->failure) {
         buf_appendf(&text, ": %s", s->failure);
     }
-    buf_appendf(&text, "; %u attempts in %" PRId64 " s, going on", s->failures,
-                (now - s->failing_since_ms) / 1000);
+    buf_appendf(&text, "; for %" PRId64 " s now, going on", (now - s->failing_since_ms) / 1000);
     tell(s, &(struct zk_session_event){.type = ZK_SESSION_EVENT_UNREACHABLE,
                                        .text = buf_text(&text) ? buf_text(&text)
                                                                : "cannot reach ZooKeeper"});
@@ -155,6 +160,8 @@ static void on_client_state(struct zk_session *s, int state)
 {
     if (state == ZOO_CONNECTED_STATE) {
         s->link = ZK_LINK_CONNECTED;
+        s->failures = 0;
+        s->has_answered = false;
         s->connected_at_ms = zk_session_now_ms();
         tell_connected(s);
     } else if (state == ZOO_EXPIRED_SESSION_STATE) {
@@ -195,10 +202,11 @@ static int64_t session_timeout_ms(const struct zk_session *s)
     return s->client.zh ? zoo_recv_timeout(s->client.zh) : s->timeout_ms;
 }
 
+/* How often all servers have failed us. */
 static unsigned rounds(const struct zk_session *s)
 {
     size_t count = zk_servers_address_count(&s->servers);
-    return count ? s->failures / (unsigned)count : s->failures;
+    return s->failures / (count ? (unsigned)count : 1) + s->short_connections;
 }
 
 static int64_t backoff_ms(struct zk_session *s)
@@ -238,18 +246,21 @@ static void set_failure(struct zk_session *s, const char *fmt, ...)
     s->failure = strdup(text);
 }
 
-/* The socket is gone, or there never was one: go on after a while. */
-static void back_off(struct zk_session *s)
+static void arm_next_attempt(struct zk_session *s)
+{
+    s->link = ZK_LINK_DOWN;
+    disarm(s);
+    zk_session_arm(s, backoff_ms(s));
+}
+
+static void attempt_failed(struct zk_session *s)
 {
     int64_t now = zk_session_now_ms();
 
-    s->link = ZK_LINK_DOWN;
-    if (s->failures == 0)
+    if (s->failures++ == 0 && s->short_connections == 0)
         s->failing_since_ms = now;
-    s->failures++;
-    disarm(s);
-    zk_session_arm(s, backoff_ms(s));
-    if (rounds(s) == 0)
+    arm_next_attempt(s);
+    if (s->failures < zk_servers_address_count(&s->servers))
         return;
     if (now - s->resolved_at_ms >= RESOLVE_INTERVAL_MS) {
         s->resolved_at_ms = now;
@@ -258,14 +269,23 @@ static void back_off(struct zk_session *s)
     notice_unreachable(s);
 }
 
-/* A lasting connection was lost: that is not a failed attempt. */
-static void start_over(struct zk_session *s)
+static void connection_ended(struct zk_session *s)
 {
-    s->link = ZK_LINK_DOWN;
-    s->failures = 0;
-    s->noticed_at_ms = INT64_MIN;
-    disarm(s);
-    zk_session_arm(s, backoff_ms(s));
+    int64_t now = zk_session_now_ms();
+
+    if (now - s->connected_at_ms >= LASTING_MS) {
+        s->short_connections = 0;
+        s->noticed_at_ms = INT64_MIN;
+        arm_next_attempt(s);
+        return;
+    }
+    if (s->short_connections == 0)
+        s->failing_since_ms = now;
+    s->short_connections = s->has_answered ? 1 : s->short_connections + 1;
+    set_failure(s, "%s cuts the connection soon after it has taken us on", s->client.server);
+    arm_next_attempt(s);
+    if (s->short_connections >= SHORT_CONNECTIONS)
+        notice_unreachable(s);
 }
 
 static void go_down(struct zk_session *s)
@@ -280,13 +300,9 @@ static void go_down(struct zk_session *s)
     if (s->is_closing)
         return;
     if (was == ZK_LINK_CONNECTING)
-        back_off(s);
-    else if (zk_session_now_ms() - s->connected_at_ms >= LASTING_MS)
-        start_over(s);
-    else {
-        set_failure(s, "%s cuts the connection soon after it has taken us on", s->client.server);
-        back_off(s);
-    }
+        attempt_failed(s);
+    else
+        connection_ended(s);
 }
 
 static void renew(struct zk_session *s)
@@ -294,7 +310,9 @@ static void renew(struct zk_session *s)
     zk_client_close(&s->client);
     s->is_expired = false;
     s->has_session = false;
-    start_over(s);
+    s->failures = 0;
+    s->short_connections = s->short_connections ? 1 : 0;
+    arm_next_attempt(s);
     tell_type(s, ZK_SESSION_EVENT_EXPIRED);
 }
 
@@ -336,21 +354,21 @@ static void settle(struct zk_session *s)
 /* ---- attempts ---- */
 
 /* The failure of the attempt under way, if it is one, while it can still be told what it was. */
-static void explain_failure(struct zk_session *s, bool was_answering)
+static void explain_failure(struct zk_session *s, bool was_connected)
 {
     const char *server = s->client.server;
+    int failure = s->client.failure;
 
     if (s->link != ZK_LINK_CONNECTING || zk_client_has_socket(&s->client) || s->is_expired)
         return;
-    if (was_answering)
+    if (was_connected || failure == ECONNRESET || failure == EPIPE)
         set_failure(s,
                     "%s takes the connection and cuts it at once: its limit of connections per "
                     "client address is reached (limit on the server: maxClientCnxns), or it is not "
                     "serving (starting, or without a quorum)",
                     server);
     else
-        set_failure(s, "%s: %s", server,
-                    s->client.failure ? strerror(s->client.failure) : "connection failed");
+        set_failure(s, "%s: %s", server, failure ? strerror(failure) : "connection failed");
 }
 
 static bool is_answering(const struct zk_session *s)
@@ -382,7 +400,7 @@ static void attempt(struct zk_session *s)
 {
     if (!zk_client_is_open(&s->client)) {
         if (!open_client(s)) {
-            back_off(s);
+            attempt_failed(s);
             return;
         }
     } else if (s->servers.is_changed) {
@@ -408,14 +426,14 @@ static void give_up(struct zk_session *s)
 
 static void pump(struct zk_session *s, short events)
 {
-    bool was_answering = is_answering(s);
+    bool was_answering, goes_on = true;
 
-    for (int i = 0; i < PACKETS_PER_TURN && !s->is_closing; i++) {
-        if (!zk_client_process(&s->client, events))
-            break;
+    for (int i = 0; i < PACKETS_PER_TURN && goes_on && !s->is_closing; i++) {
+        was_answering = is_answering(s);
+        goes_on = zk_client_process(&s->client, events);
+        explain_failure(s, was_answering);
         events = EV_READ;
     }
-    explain_failure(s, was_answering);
 }
 
 static void on_io(short events, void *user)
@@ -494,9 +512,11 @@ static bool copy_config(struct zk_session *s, const struct zk_session_config *co
 {
     int64_t timeout_ms = config->session_timeout_ms;
 
-    timeout_ms = timeout_ms < 1 ? 1 : timeout_ms;
-    s->timeout_ms =
-        (int32_t)(timeout_ms < SESSION_TIMEOUT_MAX_MS ? timeout_ms : SESSION_TIMEOUT_MAX_MS);
+    if (timeout_ms < SESSION_TIMEOUT_MIN_MS)
+        timeout_ms = SESSION_TIMEOUT_MIN_MS;
+    if (timeout_ms > SESSION_TIMEOUT_MAX_MS)
+        timeout_ms = SESSION_TIMEOUT_MAX_MS;
+    s->timeout_ms = (int32_t)timeout_ms;
     s->on_event = config->on_event;
     s->on_watch = config->on_watch;
     s->on_log = config->on_log;
@@ -508,7 +528,8 @@ static bool copy_config(struct zk_session *s, const struct zk_session_config *co
     s->auth = malloc(config->auth.len + 1);
     if (!s->auth_scheme || !s->auth)
         return false;
-    memcpy(s->auth, config->auth.data, config->auth.len);
+    if (config->auth.len)
+        memcpy(s->auth, config->auth.data, config->auth.len);
     s->auth_len = config->auth.len;
     return true;
 }

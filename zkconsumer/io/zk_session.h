@@ -67,7 +67,7 @@ struct zk_session_config {
     struct event_base *base;    /* outlives the session */
     struct resolver *resolver;  /* outlives the session; shared */
     const char *connect;        /* zookeeper.connect, accepted by zk_connect_parse(); copied */
-    int64_t session_timeout_ms; /* to ask for; the server has its own limits. Taken as 1 .. 2^30 */
+    int64_t session_timeout_ms; /* to ask for, at least 200; the server has its limits */
     uint64_t seed;              /* of backoff and server order */
     const char *auth_scheme;    /* "digest"; NULL: none. Copied, like the credentials */
     struct bytes auth;          /* "user:password" for digest */

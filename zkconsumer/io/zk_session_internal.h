@@ -64,13 +64,15 @@ struct zk_session {
 
     int64_t id; /* of the last CONNECTED */
     int64_t connected_at_ms;
+    bool has_answered; /* the server, to an operation on this connection */
 
-    unsigned failures;        /* attempts that failed since the last connection that lasted */
-    int64_t attempt_until_ms; /* when to give the attempt under way up */
-    int64_t failing_since_ms; /* of the first of the failures */
-    int64_t noticed_at_ms;    /* last UNREACHABLE; INT64_MIN: none */
-    int64_t resolved_at_ms;   /* names were last asked for */
-    char *failure;            /* owned; what became of the last attempt; NULL */
+    unsigned failures;          /* attempts since the last connection */
+    unsigned short_connections; /* in a row: cut soon after they were there */
+    int64_t attempt_until_ms;   /* when to give the attempt under way up */
+    int64_t failing_since_ms;   /* of the first of these */
+    int64_t noticed_at_ms;      /* last UNREACHABLE; INT64_MIN: none */
+    int64_t resolved_at_ms;     /* names were last asked for */
+    char *failure;              /* owned; what became of the last attempt; NULL */
 
     size_t under_way;                           /* requests that the client has */
     struct zk_request *refused, **refused_tail; /* to be answered in the next turn */
