@@ -6,6 +6,7 @@
 
 #define LINES_MAX     1000
 #define POSITIONS_MAX 64
+#define DUE_MAX       8
 
 enum kind { KIND_OTHER, KIND_OFFSET_READ, KIND_CLAIM, KIND_OFFSET_WRITE, KIND_TOPIC };
 
@@ -23,6 +24,12 @@ struct pending {
     uint32_t seq;
 };
 
+struct due {
+    enum group_input_type type; /* STOPPED, POSITIONS or METADATA */
+    uint32_t seq;               /* of METADATA */
+    int32_t broker_id;
+};
+
 struct replay {
     const struct replay_scene *scene;
     struct line lines[LINES_MAX];
@@ -31,15 +38,15 @@ struct replay {
     struct zk_compat *machine;
     struct group_outputs out;
     struct pending pending[GROUP_LANE_COUNT];
+    struct due due[DUE_MAX]; /* inputs that answer outputs, fed once these are carried out */
+    size_t due_count;
     struct group_position positions[POSITIONS_MAX];
     size_t position_count;
     int64_t now_ms;
     int compared;
-    bool close_wanted, gave_up, expired;
+    bool close_wanted, gave_up;
     char *topics[POSITIONS_MAX]; /* names behind `positions` */
 };
-
-static void feed(struct replay *r, struct group_input *in);
 
 static const char *text_of(const json_t *line, const char *key)
 {
@@ -190,17 +197,10 @@ static bool has_leaders(const struct replay *r)
     return r->now_ms < r->scene->no_leaders_from_ms || r->now_ms >= r->scene->no_leaders_to_ms;
 }
 
-/* Answers a question for leaders: all partitions held are led by the broker asked. */
-static void carry_out_metadata(struct replay *r, const struct group_output *o)
+static void be_due(struct replay *r, struct due due)
 {
-    struct group_leader leaders[POSITIONS_MAX];
-    size_t n = 0;
-    for (size_t i = 0; i < r->position_count && has_leaders(r); i++)
-        leaders[n++] = (struct group_leader){r->positions[i].topic, r->positions[i].partition,
-                                             o->metadata.broker_id, "127.0.0.1", 1};
-    struct group_input in = {.type = GROUP_IN_METADATA,
-                             .metadata = {.seq = o->metadata.seq, .list = leaders, .count = n}};
-    feed(r, &in);
+    assert_true(r->due_count < DUE_MAX);
+    r->due[r->due_count++] = due;
 }
 
 /* Leaders are known: a fetcher asks where partitions without an offset begin. */
@@ -212,15 +212,6 @@ static void carry_out_leaders(struct replay *r, const struct group_output *o)
         if (p && p->offset < 0 && !r->scene->reset_largest)
             p->offset = 0;
     }
-}
-
-static void feed_positions(struct replay *r, enum group_input_type type)
-{
-    struct group_position list[POSITIONS_MAX];
-    size_t n = r->position_count;
-    memcpy(list, r->positions, n * sizeof *list);
-    struct group_input in = {.type = type, .positions = {list, n}};
-    feed(r, &in);
 }
 
 /* The Java member's streams deliver until its fetchers are down, which takes a moment there: what
@@ -249,11 +240,15 @@ static void carry_out(struct replay *r, const struct group_output *o)
         r->pending[GROUP_LANE_FINDER].is_open = false;
         if (o->stop != GROUP_STOP_LEAVE)
             deliver_the_rest(r);
-        feed_positions(r, GROUP_IN_STOPPED);
+        be_due(r, (struct due){.type = GROUP_IN_STOPPED});
         break;
-    case GROUP_OUT_POSITIONS: feed_positions(r, GROUP_IN_POSITIONS); break;
+    case GROUP_OUT_POSITIONS: be_due(r, (struct due){.type = GROUP_IN_POSITIONS}); break;
     case GROUP_OUT_ASSIGN: carry_out_assign(r, o); break;
-    case GROUP_OUT_METADATA: carry_out_metadata(r, o); break;
+    case GROUP_OUT_METADATA:
+        be_due(r, (struct due){.type = GROUP_IN_METADATA,
+                               .seq = o->metadata.seq,
+                               .broker_id = o->metadata.broker_id});
+        break;
     case GROUP_OUT_LEADERS: carry_out_leaders(r, o); break;
     case GROUP_OUT_CLOSE_SESSION: r->close_wanted = true; break;
     case GROUP_OUT_REBALANCE_END: r->gave_up |= o->rebalance_end.gave_up; break;
@@ -261,15 +256,45 @@ static void carry_out(struct replay *r, const struct group_output *o)
     }
 }
 
-static void feed(struct replay *r, struct group_input *in)
+static void feed_alone(struct replay *r, struct group_input *in)
 {
     in->now_ms = r->now_ms;
     in->wall_ms = 1424990000000 + r->now_ms;
-    struct group_outputs *out = malloc(sizeof *out);
-    zk_compat_step(r->machine, in, out);
-    for (size_t i = 0; i < out->count; i++)
-        carry_out(r, &out->list[i]);
-    free(out);
+    zk_compat_step(r->machine, in, &r->out);
+    for (size_t i = 0; i < r->out.count; i++)
+        carry_out(r, &r->out.list[i]);
+}
+
+/* All partitions held are led by the broker asked. */
+static void feed_leaders(struct replay *r, const struct due *due)
+{
+    struct group_leader leaders[POSITIONS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < r->position_count && has_leaders(r); i++)
+        leaders[n++] = (struct group_leader){r->positions[i].topic, r->positions[i].partition,
+                                             due->broker_id, "127.0.0.1", 1};
+    struct group_input in = {.type = GROUP_IN_METADATA,
+                             .metadata = {.seq = due->seq, .list = leaders, .count = n}};
+    feed_alone(r, &in);
+}
+
+static void feed_due(struct replay *r)
+{
+    struct due due = r->due[0];
+    memmove(&r->due[0], &r->due[1], --r->due_count * sizeof due);
+    if (due.type == GROUP_IN_METADATA) {
+        feed_leaders(r, &due);
+        return;
+    }
+    struct group_input in = {.type = due.type, .positions = {r->positions, r->position_count}};
+    feed_alone(r, &in);
+}
+
+static void feed(struct replay *r, struct group_input *in)
+{
+    feed_alone(r, in);
+    while (r->due_count > 0)
+        feed_due(r);
 }
 
 static void feed_type(struct replay *r, enum group_input_type type)

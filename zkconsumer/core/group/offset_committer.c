@@ -1,4 +1,5 @@
 #include "zkconsumer/core/group/offset_committer.h"
+#include "zkconsumer/core/group/claims.h"
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include <assert.h>
@@ -28,78 +29,107 @@ static int compare(const struct commit_item *a, const struct commit_item *b)
     return (a->partition > b->partition) - (a->partition < b->partition);
 }
 
-/* Puts the item into a sorted array, in place of one of the same partition. */
-static enum zkc_err put(struct commit_item **list, size_t *count, size_t *cap,
-                        const struct commit_item *item)
+/* Makes room for `more` items. */
+static enum zkc_err reserve(struct commit_item **list, size_t count, size_t *cap, size_t more)
 {
-    size_t lo = 0, hi = *count;
+    if (*cap - count >= more)
+        return ZKC_OK;
+    size_t want = *cap * 2 > count + more ? *cap * 2 : count + more;
+    struct commit_item *grown = realloc(*list, want * sizeof *grown);
+    if (!grown)
+        return ZKC_ERR_NOMEM;
+    *list = grown;
+    *cap = want;
+    return ZKC_OK;
+}
+
+/* Where the item stands in a sorted array, or belongs. */
+static size_t position(const struct commit_item *list, size_t count, const struct commit_item *item)
+{
+    size_t lo = 0, hi = count;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (compare(&(*list)[mid], item) < 0)
+        if (compare(&list[mid], item) < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (lo < *count && compare(&(*list)[lo], item) == 0) {
-        (*list)[lo] = *item;
-        return ZKC_OK;
+    return lo;
+}
+
+/* Puts the item into a sorted array that has room, in place of one of the same partition. */
+static void put(struct commit_item *list, size_t *count, const struct commit_item *item)
+{
+    size_t at = position(list, *count, item);
+    if (at == *count || compare(&list[at], item) != 0) {
+        memmove(&list[at + 1], &list[at], (*count - at) * sizeof *list);
+        ++*count;
     }
-    if (*count == *cap) {
-        size_t want = *cap ? *cap * 2 : 8;
-        struct commit_item *grown = realloc(*list, want * sizeof *grown);
-        if (!grown)
-            return ZKC_ERR_NOMEM;
-        *list = grown;
-        *cap = want;
-    }
-    memmove(&(*list)[lo + 1], &(*list)[lo], (*count - lo) * sizeof **list);
-    (*list)[lo] = *item;
-    ++*count;
-    return ZKC_OK;
+    list[at] = *item;
 }
 
 static struct commit_item *cached(const struct offset_committer *c, const struct commit_item *item)
 {
-    size_t lo = 0, hi = c->cache_count;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int order = compare(&c->cache[mid], item);
-        if (order == 0)
-            return &c->cache[mid];
-        if (order < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return NULL;
+    size_t at = position(c->cache, c->cache_count, item);
+    bool found = at < c->cache_count && compare(&c->cache[at], item) == 0;
+    return found ? &c->cache[at] : NULL;
 }
 
 enum zkc_err committer_known(struct offset_committer *c, const struct commit_item *item)
 {
-    return put(&c->cache, &c->cache_count, &c->cache_cap, item);
+    enum zkc_err err = reserve(&c->cache, c->cache_count, &c->cache_cap, 1);
+    if (!err)
+        put(c->cache, &c->cache_count, item);
+    return err;
 }
 
-enum zkc_err committer_add(struct offset_committer *c, const struct commit_item *items,
-                           size_t count, bool joinable, uint32_t *id)
+/* ---- jobs ---- */
+
+/* The job that takes up the request: the last one, if it waits and may be joined, or a new one,
+ * which does not count yet. */
+static struct commit_job *job_for(struct offset_committer *c, bool is_joinable)
 {
     struct commit_job *last = c->job_count ? &c->jobs[c->job_count - 1] : NULL;
     bool waits = c->job_count > 1 || (c->job_count == 1 && !c->running);
-    bool join = joinable && waits && last->joinable;
-    if (!join) {
-        assert(c->job_count < COMMIT_JOBS_MAX); /* the machine has one job of its own at a time */
-        last = &c->jobs[c->job_count];
-        last->count = 0;
-        last->joinable = joinable;
-        last->dropped = false;
+    if (is_joinable && waits && last->joinable)
+        return last;
+    assert(c->job_count < COMMIT_JOBS_MAX); /* the machine has one job of its own at a time */
+    last = &c->jobs[c->job_count];
+    last->count = 0;
+    last->joinable = is_joinable;
+    last->dropped = false;
+    return last;
+}
+
+static const struct group_claim *claim_of(const struct commit_request *r, size_t i)
+{
+    return claims_find(r->held, r->held_count, r->positions[i].topic, r->positions[i].partition);
+}
+
+enum zkc_err committer_add(struct offset_committer *c, const struct commit_request *r, uint32_t *id)
+{
+    for (size_t i = 0; r->is_strict && i < r->count; i++)
+        if (!claim_of(r, i))
+            return ZKC_ERR_NOT_OWNED;
+    struct commit_job *job = job_for(c, r->is_joinable);
+    enum zkc_err err = reserve(&job->items, job->count, &job->cap, r->count);
+    if (err)
+        return err;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct group_claim *claim = claim_of(r, i);
+        if (!claim || r->positions[i].offset < 0)
+            continue;
+        struct commit_item item = {.topic = claim->topic,
+                                   .topic_index = claim->topic_index,
+                                   .partition = claim->partition,
+                                   .offset = r->positions[i].offset};
+        put(job->items, &job->count, &item);
     }
-    for (size_t i = 0; i < count; i++)
-        if (items[i].offset >= 0 && put(&last->items, &last->count, &last->cap, &items[i]))
-            return ZKC_ERR_NOMEM;
-    if (!join) {
-        last->id = ++c->last_id;
+    if (job == &c->jobs[c->job_count]) {
+        job->id = ++c->last_id;
         c->job_count++;
     }
-    *id = last->id;
+    *id = job->id;
     return ZKC_OK;
 }
 

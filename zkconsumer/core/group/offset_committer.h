@@ -54,11 +54,22 @@ void committer_deinit(struct offset_committer *c);
 ZKC_MUST_CHECK enum zkc_err committer_known(struct offset_committer *c,
                                             const struct commit_item *item);
 
-/* Adds a job and gives its id, which may be that of a waiting job that took it up. `joinable`: as
- * in commit_job. Items with negative offsets are left out. ZKC_ERR_NOMEM: no job. */
+/* What to commit. */
+struct commit_request {
+    const struct group_claim *held; /* by topic name and partition */
+    size_t held_count;
+    const struct group_position *positions; /* those of held partitions with an offset >= 0 count */
+    size_t count;
+    bool is_strict;   /* a position of a partition that is not held refuses the whole */
+    bool is_joinable; /* as in commit_job */
+};
+
+/* Adds a job and gives its id, which may be that of a waiting job that took it up.
+ *
+ * ZKC_ERR_NOT_OWNED  is_strict, and a partition is not held: no job
+ * ZKC_ERR_NOMEM      no job */
 ZKC_MUST_CHECK enum zkc_err committer_add(struct offset_committer *c,
-                                          const struct commit_item *items, size_t count,
-                                          bool joinable, uint32_t *id);
+                                          const struct commit_request *request, uint32_t *id);
 
 /* What is owned has been forgotten: jobs that have not begun write nothing. Joinable ones end with
  * ZKC_ERR_NOT_OWNED; Java computes what to commit when it has the lock, and then finds nothing. */

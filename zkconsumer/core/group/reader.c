@@ -1,4 +1,5 @@
 #include "zkconsumer/core/group/reader.h"
+#include "zkconsumer/core/group/claims.h"
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include <assert.h>
@@ -120,23 +121,24 @@ static void hold(struct reader *r, struct group_outputs *out)
 
 static void read_next(struct reader *r, struct group_outputs *out)
 {
-    while (r->at < r->count && !r->wants_stored[r->at])
-        r->at++;
-    if (r->at == r->count) {
-        hold(r, out);
-        return;
+    for (; r->at < r->count; r->at++) {
+        struct group_claim *c = &r->claims[r->at];
+        if (!r->wants_stored[r->at])
+            continue;
+        free(r->path);
+        r->path = zk_path_offset(r->group, c->topic, c->partition);
+        if (r->path) {
+            struct zk_op op = {.type = ZK_OP_GET, .path = r->path};
+            lane_send(r->lanes, GROUP_LANE_REBALANCE, &op, r->connected, out);
+            return;
+        }
+        c->offset = -1;
+        if (out->count < GROUP_OUTPUTS_MAX / 2)
+            group_notice(out, 3, "offset", ZKC_ERR_NOMEM,
+                         "the stored offset of [%s,%d] is not read: out of memory", c->topic,
+                         c->partition);
     }
-    const struct group_claim *c = &r->claims[r->at];
-    free(r->path);
-    r->path = zk_path_offset(r->group, c->topic, c->partition);
-    if (!r->path) {
-        group_notice(out, 3, "offset", ZKC_ERR_NOMEM, "reading stored offsets: out of memory");
-        r->claims[r->at++].offset = -1;
-        read_next(r, out);
-        return;
-    }
-    struct zk_op op = {.type = ZK_OP_GET, .path = r->path};
-    lane_send(r->lanes, GROUP_LANE_REBALANCE, &op, r->connected, out);
+    hold(r, out);
 }
 
 static void take_stored(struct reader *r, const struct zk_result *answer, struct group_outputs *out)
@@ -168,41 +170,17 @@ static void take_stored(struct reader *r, const struct zk_result *answer, struct
 
 /* ---- commits and leaders ---- */
 
-static const struct group_claim *find(const struct reader *r, const char *topic, int32_t partition)
-{
-    size_t lo = 0, hi = r->count;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        int order = topic_partition_compare(
-            (struct topic_partition){r->claims[mid].topic, r->claims[mid].partition},
-            (struct topic_partition){topic, partition});
-        if (order == 0)
-            return &r->claims[mid];
-        if (order < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return NULL;
-}
-
 static enum zkc_err add_commit(struct reader *r, const struct group_input *in, uint32_t *job)
 {
-    size_t n = in->commit.count;
-    struct commit_item *items = calloc(n + 1, sizeof *items);
-    enum zkc_err err = !r->group ? ZKC_ERR_INVALID : items ? ZKC_OK : ZKC_ERR_NOMEM;
-    for (size_t i = 0; !err && i < n; i++) {
-        const struct group_position *p = &in->commit.list[i];
-        const struct group_claim *c = find(r, p->topic, p->partition);
-        if (!c)
-            err = ZKC_ERR_NOT_OWNED;
-        else
-            items[i] = (struct commit_item){c->topic, c->topic_index, c->partition, p->offset};
-    }
-    if (!err)
-        err = committer_add(&r->committer, items, n, true, job);
-    free(items);
-    return err;
+    if (!r->group)
+        return ZKC_ERR_INVALID;
+    struct commit_request request = {.held = r->claims,
+                                     .held_count = r->count,
+                                     .positions = in->commit.list,
+                                     .count = in->commit.count,
+                                     .is_strict = true,
+                                     .is_joinable = true};
+    return committer_add(&r->committer, &request, job);
 }
 
 static void take_commit(struct reader *r, const struct group_input *in, struct group_outputs *out)
@@ -239,7 +217,8 @@ static void drive_committer(struct reader *r, const struct zk_result *answer,
 
 static void leader_lost(struct reader *r, const struct group_input *in, struct group_outputs *out)
 {
-    const struct group_claim *c = find(r, in->leader_lost.topic, in->leader_lost.partition);
+    const struct group_claim *c =
+        claims_find(r->claims, r->count, in->leader_lost.topic, in->leader_lost.partition);
     if (!c)
         return;
     struct finder_wanted wanted = {c->topic, c->topic_index, c->partition};

@@ -1,0 +1,179 @@
+#include "zkconsumer/core/group/attempt_parts.h"
+#include <stdlib.h>
+
+void view_free(struct attempt_view *v)
+{
+    free(v->members);
+    free(v->topics);
+    free(v->partitions);
+    free(v->assign_members);
+    free(v->assign_topics);
+}
+
+static int by_consumer_id(const void *x, const void *y)
+{
+    const struct attempt_member *a = x, *b = y;
+    return strcmp(a->consumer_id, b->consumer_id);
+}
+
+static void hash_bytes(uint64_t *hash, const void *data, size_t len) /* FNV-1a */
+{
+    for (const uint8_t *p = data; len-- > 0; p++)
+        *hash = (*hash ^ *p) * 0x100000001b3u;
+}
+
+static void fill_members(const struct attempt *a, struct attempt_view *v)
+{
+    for (size_t i = 0; i < a->member_count; i++) {
+        const struct attempt_member *m = &a->members[i];
+        v->members[i].consumer_id = m->consumer_id;
+        v->assign_members[i] = (struct assign_member){.consumer_id = m->consumer_id,
+                                                      .subscriptions = m->topics,
+                                                      .subscription_count = m->topic_count};
+    }
+}
+
+static void fill_topics(const struct attempt *a, struct attempt_view *v)
+{
+    int32_t *at = v->partitions;
+    for (size_t i = 0; i < a->config->subscription_count; i++) {
+        const struct zk_topic *t = &a->topics[i];
+        const char *name = a->config->subscriptions[i].topic;
+        for (size_t k = 0; k < t->partition_count; k++)
+            at[k] = t->partitions[k].partition;
+        v->topics[i] = (struct group_view_topic){name, at, t->partition_count};
+        v->assign_topics[i] = (struct assign_topic){name, at, t->partition_count};
+        at += t->partition_count;
+    }
+}
+
+/* Puts members and topics, both sorted, into the form of the output and of the assignment. False:
+ * out of memory. */
+static bool view_make(const struct attempt *a, struct attempt_view *v)
+{
+    size_t topics = a->config->subscription_count, partitions = 0;
+    for (size_t i = 0; i < topics; i++)
+        partitions += a->topics[i].partition_count;
+    *v = (struct attempt_view){
+        .members = calloc(a->member_count + 1, sizeof *v->members),
+        .topics = calloc(topics + 1, sizeof *v->topics),
+        .partitions = calloc(partitions + 1, sizeof *v->partitions),
+        .assign_members = calloc(a->member_count + 1, sizeof *v->assign_members),
+        .assign_topics = calloc(topics + 1, sizeof *v->assign_topics),
+    };
+    if (!v->members || !v->topics || !v->partitions || !v->assign_members || !v->assign_topics)
+        return false;
+    fill_members(a, v);
+    fill_topics(a, v);
+    return true;
+}
+
+static uint64_t view_hash(const struct attempt_view *v, size_t members, size_t topics)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < members; i++)
+        hash_bytes(&hash, v->members[i].consumer_id, strlen(v->members[i].consumer_id) + 1);
+    for (size_t i = 0; i < topics; i++) {
+        hash_bytes(&hash, v->topics[i].topic, strlen(v->topics[i].topic) + 1);
+        for (size_t k = 0; k < v->topics[i].count; k++)
+            hash_bytes(&hash, &v->topics[i].partitions[k], sizeof(int32_t));
+    }
+    return hash;
+}
+
+static bool find_self(const struct attempt *a, size_t *self)
+{
+    for (*self = 0; *self < a->member_count; ++*self)
+        if (strcmp(a->members[*self].consumer_id, a->config->consumer_id) == 0)
+            return true;
+    return false;
+}
+
+static bool keep_own(struct attempt *a, const struct assignment *all, size_t self)
+{
+    a->claim_count = assignment_member_count(all, self);
+    a->claims = calloc(a->claim_count + 1, sizeof *a->claims);
+    a->claimed = calloc(a->claim_count + 1, sizeof *a->claimed);
+    if (!a->claims || !a->claimed) {
+        a->claim_count = 0;
+        return false;
+    }
+    for (size_t i = 0; i < a->claim_count; i++) {
+        const struct assign_entry *e = assignment_member_entry(all, self, i);
+        a->claims[i] = (struct group_claim){
+            .topic = a->config->subscriptions[e->topic].topic,
+            .topic_index = e->topic,
+            .partition = e->partition,
+            .thread = e->thread,
+            .offset = -1,
+        };
+    }
+    return true;
+}
+
+static void say_idle_threads(const struct attempt *a, struct group_outputs *out)
+{
+    for (size_t t = 0; t < a->config->subscription_count; t++) {
+        int32_t busy = 0, last = -1;
+        for (size_t i = 0; i < a->claim_count; i++)
+            if (a->claims[i].topic_index == t && a->claims[i].thread != last) {
+                last = a->claims[i].thread;
+                busy++;
+            }
+        int32_t idle = a->config->subscriptions[t].streams - busy;
+        if (idle > 0 && out->count < GROUP_OUTPUTS_MAX / 2)
+            group_notice(out, 4, "member", ZKC_OK,
+                         "No broker partitions consumed by consumer thread: %d of %d streams of "
+                         "topic %s are idle",
+                         idle, a->config->subscriptions[t].streams,
+                         a->config->subscriptions[t].topic);
+    }
+}
+
+static void say_view(const struct attempt *a, struct group_outputs *out)
+{
+    size_t topics = a->config->subscription_count;
+    struct group_output *o = group_emit(out, GROUP_OUT_VIEW);
+    o->view.rebalance = a->rebalance;
+    o->view.attempt = a->number;
+    o->view.hash = view_hash(&a->view, a->member_count, topics);
+    o->view.members = a->view.members;
+    o->view.member_count = a->member_count;
+    o->view.topics = a->view.topics;
+    o->view.topic_count = topics;
+}
+
+static void say_decided(const struct attempt *a, struct group_outputs *out)
+{
+    struct group_output *o = group_emit(out, GROUP_OUT_DECIDE);
+    o->decide.claims = a->claims;
+    o->decide.count = a->claim_count;
+    say_idle_threads(a, out);
+}
+
+enum attempt_step decide_begin(struct attempt *a, struct group_outputs *out)
+{
+    qsort(a->members, a->member_count, sizeof *a->members, by_consumer_id);
+    if (!view_make(a, &a->view))
+        return attempt_no_memory(a);
+    say_view(a, out);
+    size_t self;
+    if (!find_self(a, &self)) {
+        why_set(&a->why, "%s is not among the registered members", a->config->consumer_id);
+        return ATTEMPT_FAILED;
+    }
+    struct assign_group group = {.members = a->view.assign_members,
+                                 .member_count = a->member_count,
+                                 .topics = a->view.assign_topics,
+                                 .topic_count = a->config->subscription_count};
+    struct assignment all;
+    enum zkc_err err = assign_group(a->config->strategy, &group, &all, &a->why);
+    if (err)
+        return err == ZKC_ERR_NOMEM ? attempt_no_memory(a) : ATTEMPT_FAILED;
+    bool ok = keep_own(a, &all, self);
+    assignment_deinit(&all);
+    if (!ok)
+        return attempt_no_memory(a);
+    say_decided(a, out);
+    return ATTEMPT_NEXT_PHASE;
+}

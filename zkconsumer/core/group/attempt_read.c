@@ -1,0 +1,319 @@
+#include "zkconsumer/core/group/attempt_parts.h"
+#include "zkconsumer/core/zk/filter.h"
+#include "zkconsumer/core/zk/offset.h"
+#include "zkconsumer/core/zk/path.h"
+#include <stdlib.h>
+
+/* ---- brokers ---- */
+
+enum attempt_step brokers_begin(struct attempt *a, bool is_strict, struct zk_op *op)
+{
+    broker_scan_begin(&a->brokers, is_strict, a->watch_brokers, op);
+    return ATTEMPT_SEND;
+}
+
+enum attempt_step brokers_answer(struct attempt *a, const struct zk_result *answer,
+                                 struct zk_op *op)
+{
+    enum zkc_err err;
+    switch (broker_scan_next(&a->brokers, answer, op, &err, &a->why)) {
+    case SCAN_SEND: return ATTEMPT_SEND;
+    case SCAN_FAILED: return err == ZKC_ERR_NOMEM ? attempt_no_memory(a) : ATTEMPT_FAILED;
+    case SCAN_DONE: break;
+    }
+    bool none = a->brokers.broker_count == 0 && !a->brokers.strict;
+    return none ? ATTEMPT_NO_BROKERS : ATTEMPT_NEXT_PHASE;
+}
+
+/* ---- registrations ---- */
+
+/* Reads a registration as a Java member does: what Java could not read fails the attempt here as
+ * it does there, so that a mixed group behaves alike. */
+static enum attempt_step read_registration(struct attempt *a, const char *consumer_id,
+                                           const struct zk_result *answer,
+                                           struct zk_registration *registration)
+{
+    struct why java, why;
+    if (answer->zk_rc != ZK_OK) {
+        why_set(&a->why, "getData %s/%s: %s (%d)", a->config->ids_path, consumer_id,
+                zk_rc_name(answer->zk_rc), answer->zk_rc);
+        return ATTEMPT_FAILED;
+    }
+    enum zkc_err err = zk_registration_read(answer->data, registration, &java, &why);
+    if (err == ZKC_ERR_NOMEM)
+        return attempt_no_memory(a);
+    if (!err && java.text[0]) {
+        zk_registration_deinit(registration);
+        why = java;
+        err = ZKC_ERR_CORRUPT;
+    }
+    if (err) {
+        why_set(&a->why,
+                "registration %s/%s: %s; every rebalance of every 0.8 member fails until this node "
+                "is gone or mended",
+                a->config->ids_path, consumer_id, why.text);
+        return ATTEMPT_FAILED;
+    }
+    return ATTEMPT_NEXT_PHASE;
+}
+
+enum attempt_step own_begin(struct attempt *a, struct zk_op *op)
+{
+    *op = (struct zk_op){.type = ZK_OP_GET, .path = a->config->id_path};
+    return ATTEMPT_SEND;
+}
+
+static bool is_own_subscription(const struct attempt *a, const struct zk_registration *r)
+{
+    if (r->pattern != ZK_PATTERN_STATIC || r->subscription_count != a->config->subscription_count)
+        return false;
+    for (size_t i = 0; i < r->subscription_count; i++) {
+        size_t k = 0;
+        while (k < a->config->subscription_count &&
+               strcmp(a->config->subscriptions[k].topic, r->subscriptions[i].topic) != 0)
+            k++;
+        if (k == a->config->subscription_count ||
+            a->config->subscriptions[k].streams != r->subscriptions[i].streams)
+            return false;
+    }
+    return true;
+}
+
+enum attempt_step own_answer(struct attempt *a, const struct zk_result *answer)
+{
+    struct zk_registration own;
+    enum attempt_step step = read_registration(a, a->config->consumer_id, answer, &own);
+    if (step != ATTEMPT_NEXT_PHASE)
+        return step;
+    if (!is_own_subscription(a, &own)) {
+        why_set(&a->why,
+                "registration %s: somebody else has written it; does another process use the same "
+                "consumer.id?",
+                a->config->id_path);
+        step = ATTEMPT_FAILED;
+    }
+    zk_registration_deinit(&own);
+    return step;
+}
+
+/* ---- topics ---- */
+
+static enum attempt_step topics_send(struct attempt *a, struct zk_op *op)
+{
+    if (a->i == a->config->subscription_count)
+        return ATTEMPT_NEXT_PHASE;
+    return attempt_send_take(a, op, ZK_OP_GET, zk_path_topic(a->config->subscriptions[a->i].topic),
+                             true);
+}
+
+enum attempt_step topics_begin(struct attempt *a, struct zk_op *op)
+{
+    a->topics = calloc(a->config->subscription_count + 1, sizeof *a->topics);
+    return a->topics ? topics_send(a, op) : attempt_no_memory(a);
+}
+
+enum attempt_step topics_answer(struct attempt *a, const struct zk_result *answer, struct zk_op *op,
+                                struct group_outputs *out)
+{
+    const char *topic = a->config->subscriptions[a->i].topic;
+    if (answer->zk_rc != ZK_OK && answer->zk_rc != ZK_NO_NODE)
+        return attempt_refused(a, "getData", a->path, answer->zk_rc);
+    struct bytes data = answer->zk_rc == ZK_OK ? answer->data : BYTES_NULL;
+    struct why why;
+    enum zkc_err err = zk_topic_read(data, &a->topics[a->i], &why);
+    if (err == ZKC_ERR_NOMEM)
+        return attempt_no_memory(a);
+    if (err) {
+        why_set(&a->why, "topic %s: %s", topic, why.text);
+        return ATTEMPT_FAILED;
+    }
+    if (answer->zk_rc == ZK_NO_NODE)
+        group_notice(out, 6, "member", ZKC_OK, "topic %s does not exist (yet)", topic);
+    else if (why.text[0])
+        group_notice(out, 4, "member", ZKC_OK, "topic %s counts as having no partitions: %s", topic,
+                     why.text);
+    a->i++;
+    return topics_send(a, op);
+}
+
+/* ---- members ---- */
+
+enum attempt_step members_begin(struct attempt *a, struct zk_op *op)
+{
+    *op = (struct zk_op){.type = ZK_OP_CHILDREN, .path = a->config->ids_path, .watch = true};
+    return ATTEMPT_SEND;
+}
+
+static enum attempt_step members_send(struct attempt *a, struct zk_op *op)
+{
+    if (a->member_count == a->name_count)
+        return ATTEMPT_NEXT_PHASE;
+    return attempt_send_take(a, op, ZK_OP_GET,
+                             zk_path_id(a->config->group, a->names[a->member_count]), false);
+}
+
+static enum attempt_step take_names(struct attempt *a, const struct zk_result *answer)
+{
+    if (answer->zk_rc != ZK_OK)
+        return attempt_refused(a, "getChildren", a->config->ids_path, answer->zk_rc);
+    if (answer->children_count > GROUP_MEMBERS_MAX) {
+        why_set(&a->why, "%s has %zu members, at most %d are dealt with", a->config->ids_path,
+                answer->children_count, GROUP_MEMBERS_MAX);
+        return ATTEMPT_FAILED;
+    }
+    attempt_free_names(a);
+    a->names = calloc(answer->children_count + 1, sizeof *a->names);
+    if (!a->names)
+        return attempt_no_memory(a);
+    for (size_t i = 0; i < answer->children_count; i++) {
+        a->names[i] = strdup(answer->children[i]);
+        if (!a->names[i])
+            return attempt_no_memory(a);
+        a->name_count++;
+    }
+    return ATTEMPT_NEXT_PHASE;
+}
+
+/* Turns a member's fixed subscription into what the assignment takes. */
+static bool expand_static(struct attempt_member *m)
+{
+    const struct zk_registration *r = &m->registration;
+    m->topics = calloc(r->subscription_count + 1, sizeof *m->topics);
+    if (!m->topics)
+        return false;
+    for (size_t i = 0; i < r->subscription_count; i++)
+        m->topics[i] = (struct assign_subscription){.topic = r->subscriptions[i].topic,
+                                                    .streams = r->subscriptions[i].streams};
+    m->topic_count = r->subscription_count;
+    return true;
+}
+
+/* Adds a topic that a filter allows. */
+static bool expand_topic(struct attempt_member *m, const char *topic)
+{
+    char *name = strdup(topic);
+    if (!name)
+        return false;
+    m->expanded[m->topic_count] = name;
+    m->topics[m->topic_count++] = (struct assign_subscription){
+        .topic = name, .streams = m->registration.subscriptions[0].streams};
+    return true;
+}
+
+static bool expand_topics(struct attempt_member *m, const struct zk_filter *filter,
+                          const char *const *topics, size_t count)
+{
+    m->topics = calloc(count + 1, sizeof *m->topics);
+    m->expanded = calloc(count + 1, sizeof *m->expanded);
+    bool ok = m->topics && m->expanded;
+    for (size_t i = 0; ok && i < count; i++)
+        if (zk_filter_allows(filter, topics[i]))
+            ok = expand_topic(m, topics[i]);
+    return ok;
+}
+
+/* The same for a filter, by the topics that exist now. */
+static enum attempt_step expand_filter(struct attempt *a, struct attempt_member *m,
+                                       const struct zk_result *answer)
+{
+    if (answer->zk_rc != ZK_OK && answer->zk_rc != ZK_NO_NODE)
+        return attempt_refused(a, "getChildren", ZK_PATH_BROKER_TOPICS, answer->zk_rc);
+    struct zk_filter *filter;
+    struct why why;
+    enum zkc_err err =
+        zk_filter_new(m->registration.pattern, m->registration.subscriptions[0].topic,
+                      a->config->exclude_internal_topics, &filter, &why);
+    if (err == ZKC_ERR_NOMEM)
+        return attempt_no_memory(a);
+    if (err) {
+        why_set(&a->why, "registration %s/%s: %s", a->config->ids_path, m->consumer_id, why.text);
+        return ATTEMPT_FAILED;
+    }
+    size_t count = answer->zk_rc == ZK_OK ? answer->children_count : 0;
+    bool ok = expand_topics(m, filter, answer->children, count);
+    zk_filter_free(filter);
+    return ok ? ATTEMPT_NEXT_PHASE : attempt_no_memory(a);
+}
+
+/* Takes the data of names[member_count]. */
+static enum attempt_step take_member(struct attempt *a, const struct zk_result *answer,
+                                     struct zk_op *op)
+{
+    struct attempt_member m = {0};
+    enum attempt_step step =
+        read_registration(a, a->names[a->member_count], answer, &m.registration);
+    if (step != ATTEMPT_NEXT_PHASE)
+        return step;
+    m.consumer_id = strdup(a->names[a->member_count]);
+    a->members[a->member_count++] = m;
+    if (!m.consumer_id)
+        return attempt_no_memory(a);
+    if (m.registration.pattern == ZK_PATTERN_STATIC)
+        return expand_static(&a->members[a->member_count - 1]) ? members_send(a, op)
+                                                               : attempt_no_memory(a);
+    a->expanding = true;
+    *op = (struct zk_op){.type = ZK_OP_CHILDREN, .path = ZK_PATH_BROKER_TOPICS};
+    return ATTEMPT_SEND;
+}
+
+enum attempt_step members_answer(struct attempt *a, const struct zk_result *answer,
+                                 struct zk_op *op)
+{
+    enum attempt_step step;
+    if (!a->members) {
+        step = take_names(a, answer);
+        if (step != ATTEMPT_NEXT_PHASE)
+            return step;
+        a->members = calloc(a->name_count + 1, sizeof *a->members);
+        return a->members ? members_send(a, op) : attempt_no_memory(a);
+    }
+    if (!a->expanding)
+        return take_member(a, answer, op);
+    a->expanding = false;
+    step = expand_filter(a, &a->members[a->member_count - 1], answer);
+    return step == ATTEMPT_NEXT_PHASE ? members_send(a, op) : step;
+}
+
+enum attempt_step members_again_answer(struct attempt *a, const struct zk_result *answer)
+{
+    return take_names(a, answer); /* 0.8.2 only logs what it finds */
+}
+
+/* ---- offsets ---- */
+
+static enum attempt_step offsets_send(struct attempt *a, struct zk_op *op)
+{
+    if (a->i == a->claim_count)
+        return ATTEMPT_NEXT_PHASE;
+    const struct group_claim *c = &a->claims[a->i];
+    return attempt_send_take(a, op, ZK_OP_GET,
+                             zk_path_offset(a->config->group, c->topic, c->partition), false);
+}
+
+enum attempt_step offsets_answer(struct attempt *a, const struct zk_result *answer,
+                                 struct zk_op *op, struct group_outputs *out)
+{
+    struct group_claim *c = &a->claims[a->i];
+    struct why why;
+    if (answer->zk_rc == ZK_NO_NODE)
+        c->offset = -1;
+    else if (answer->zk_rc != ZK_OK)
+        return attempt_refused(a, "getData", a->path, answer->zk_rc);
+    else if (zk_offset_read(answer->data, &c->offset, &why)) {
+        why_set(&a->why, "offset %s: %s; set it to a bare decimal number, or delete the node",
+                a->path, why.text);
+        return undo_begin(a, op); /* of what was claimed, where claims come before offsets */
+    }
+    struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);
+    o->offset.topic = c->topic;
+    o->offset.partition = c->partition;
+    o->offset.offset = c->offset;
+    o->offset.zk_rc = answer->zk_rc;
+    a->i++;
+    return offsets_send(a, op);
+}
+
+enum attempt_step offsets_begin(struct attempt *a, struct zk_op *op)
+{
+    return offsets_send(a, op);
+}

@@ -1,0 +1,163 @@
+/* The inside of zk_compat: only for its own files.
+ *
+ *   zk_compat.c             birth, one turn, leaving
+ *   zk_compat_rebalance.c   the lock and the loop of attempts
+ *   zk_compat_membership.c  registration, watches, events
+ *   zk_compat_commits.c     commits of the timer, the application and the rebalance
+ *
+ * Each part asks of the others only what stands here. */
+#ifndef ZKC_GROUP_ZK_COMPAT_PARTS_H
+#define ZKC_GROUP_ZK_COMPAT_PARTS_H
+
+#include "zkconsumer/core/group/event_queue.h"
+#include "zkconsumer/core/group/zk_compat.h"
+
+/* What the member as a whole is doing. */
+enum member_state { NEW, REGISTERING, SUBSCRIBING, RUNNING, LEAVING, CLOSED };
+
+/* Who holds the rebalance lock: in Java the thread that does the work. */
+enum holder { NOBODY, CALLER, EXECUTOR, SESSION_HANDLER };
+
+/* Where the rebalance of the holder is. */
+enum rebalance_state {
+    RB_IDLE,
+    RB_READING,    /* the attempt waits for an answer */
+    RB_STOPPING,   /* it waits for the fetchers */
+    RB_COMMITTING, /* it waits for its commit */
+    RB_WATCHING,   /* no broker: a watch is put on their list */
+    RB_CLEANING,   /* the attempt has failed: fetchers are stopped once more */
+    RB_CLEANED,    /* ... and what they reached is committed */
+    RB_BACKOFF,
+};
+
+/* What the event thread is doing. */
+enum event_state {
+    EV_IDLE,
+    EV_REGISTERING,
+    EV_REGISTER_WAIT,
+    EV_WANTS_LOCK,
+    EV_REBALANCING,
+    EV_EXISTS,
+    EV_READING,
+};
+
+struct zk_compat {
+    struct attempt_config config;
+    struct zk_compat_config settings; /* its strings are those of `config`, or NULL */
+    char *group, *consumer_id, *ids_path, *id_path;
+    char **topic_paths;
+    struct zk_subscription *subscriptions;
+
+    enum member_state state;
+    int64_t now_ms, wall_ms; /* of the input being fed */
+    bool connected;
+    bool is_settled; /* the first rebalance has ended */
+    bool gave_up;
+    bool leave_wanted;
+    bool is_stopped; /* while leaving: the fetchers are down, what they reached is queued */
+    bool lost;       /* the session ended since the last stop */
+
+    struct lane lanes[GROUP_LANE_COUNT];
+    int64_t resend_at_ms;
+
+    /* membership */
+    struct registrar registrar;
+    struct buf registration;
+    size_t subscribing_at; /* watch being put: 0, 1 on ids, then topics, brokers */
+    int64_t register_at_ms;
+    bool brokers_watched;
+    struct event_queue events;
+    enum event_state ev;
+    bool event_flag; /* ZKRebalancerListener.isWatcherTriggered */
+
+    /* rebalance */
+    enum holder holder;
+    enum rebalance_state rb;
+    uint32_t rebalance; /* counts from 1 */
+    uint32_t attempt_number;
+    bool executor_wants;
+    bool watching_exists; /* of RB_WATCHING: exists is under way, then the list */
+    int64_t backoff_until_ms;
+    struct attempt attempt;
+    struct group_claim *owned;
+    size_t owned_count;
+
+    /* commits */
+    int64_t commit_at_ms;
+    uint32_t timer_commit; /* job of the timer that has not ended; it has one thread */
+    uint32_t rb_commit;    /* job awaited in RB_COMMITTING, RB_CLEANED and LEAVING */
+    struct offset_committer committer;
+
+    struct leader_finder finder;
+};
+
+/* ---- zk_compat.c ---- */
+
+void compat_move(struct zk_compat *m, enum member_state to);
+void compat_say_state(struct zk_compat *m, struct group_outputs *out);
+void compat_trigger(const char *why, struct group_outputs *out);
+void compat_send(struct zk_compat *m, enum group_lane lane, const struct zk_op *op,
+                 struct group_outputs *out);
+
+/* Sends a read that leaves a watch. */
+void compat_send_watching(struct zk_compat *m, enum group_lane lane, enum zk_op_type type,
+                          const char *path, struct group_outputs *out);
+
+/* Closes the gates and forgets who was looked for. */
+void compat_stop_fetchers(struct zk_compat *m, enum group_stop_why why, struct group_outputs *out);
+
+/* ---- zk_compat_rebalance.c ---- */
+
+/* Takes the lock, which must be free. */
+void compat_rebalance_begin(struct zk_compat *m, enum holder holder, struct group_outputs *out);
+void compat_rebalance_answer(struct zk_compat *m, const struct zk_result *answer,
+                             struct group_outputs *out);
+
+/* The fetchers are down and what they reached has been queued for the commit. */
+void compat_rebalance_stopped(struct zk_compat *m);
+
+/* The commit of the rebalance has failed. */
+void compat_rebalance_commit_failed(struct zk_compat *m, const char *text,
+                                    struct group_outputs *out);
+
+/* No commit runs or waits. */
+void compat_rebalance_commits_done(struct zk_compat *m, struct group_outputs *out);
+void compat_rebalance_time(struct zk_compat *m, struct group_outputs *out);
+
+/* ---- zk_compat_membership.c ---- */
+
+void compat_register(struct zk_compat *m, struct group_outputs *out);
+void compat_register_answer(struct zk_compat *m, const struct zk_result *answer,
+                            struct group_outputs *out);
+void compat_register_time(struct zk_compat *m, struct group_outputs *out);
+
+/* The answer to a watch of SUBSCRIBING. */
+void compat_subscribe_answer(struct zk_compat *m, struct group_outputs *out);
+
+void compat_watch(struct zk_compat *m, const struct zk_watch_event *event);
+void compat_expired(struct zk_compat *m, struct group_outputs *out);
+
+/* Begins the first event, when the event thread is idle. False: nothing to begin. */
+bool compat_event_begin(struct zk_compat *m, struct group_outputs *out);
+void compat_event_answer(struct zk_compat *m, const struct zk_result *answer,
+                         struct group_outputs *out);
+
+/* ---- zk_compat_commits.c ---- */
+
+/* The application commits. */
+void compat_commit(struct zk_compat *m, const struct group_input *in, struct group_outputs *out);
+
+/* The positions that the timer asked for. */
+void compat_commit_timer(struct zk_compat *m, const struct group_input *in,
+                         struct group_outputs *out);
+
+/* The positions at a stop: committed where auto.commit.enable says so. */
+void compat_commit_stopped(struct zk_compat *m, const struct group_input *in,
+                           struct group_outputs *out);
+void compat_commit_time(struct zk_compat *m, struct group_outputs *out);
+
+/* Lets the committer go on: with an answer, or with NULL. */
+void compat_commit_drive(struct zk_compat *m, const struct zk_result *answer,
+                         struct group_outputs *out);
+
+#endif

@@ -1,0 +1,218 @@
+#include "zkconsumer/core/group/zk_compat_parts.h"
+#include "zkconsumer/core/zk/path.h"
+#include <assert.h>
+#include <stdlib.h>
+
+static void drive(struct zk_compat *m, const struct zk_result *answer, struct group_outputs *out);
+
+/* ---- the loop ---- */
+
+static void begin_attempt(struct zk_compat *m, struct group_outputs *out)
+{
+    struct group_output *o = group_emit(out, GROUP_OUT_TRY_BEGIN);
+    o->try_begin.rebalance = m->rebalance;
+    o->try_begin.attempt = m->attempt_number;
+    group_notice(out, 6, "member", ZKC_OK, "begin rebalancing consumer %s try #%u", m->consumer_id,
+                 m->attempt_number);
+    attempt_begin(&m->attempt, &m->config, m->rebalance, m->attempt_number, m->brokers_watched,
+                  m->owned, m->owned_count);
+    drive(m, NULL, out);
+}
+
+void compat_rebalance_begin(struct zk_compat *m, enum holder holder, struct group_outputs *out)
+{
+    assert(m->holder == NOBODY && m->rb == RB_IDLE);
+    m->holder = holder;
+    m->rebalance++;
+    m->attempt_number = 0;
+    group_emit(out, GROUP_OUT_REBALANCE_BEGIN)->rebalance_begin.rebalance = m->rebalance;
+    begin_attempt(m, out);
+}
+
+static void end_rebalance(struct zk_compat *m, bool ok, struct group_outputs *out)
+{
+    m->gave_up = !ok;
+    struct group_output *o = group_emit(out, GROUP_OUT_REBALANCE_END);
+    o->rebalance_end.rebalance = m->rebalance;
+    o->rebalance_end.attempts = m->attempt_number + 1;
+    o->rebalance_end.ok = ok;
+    o->rebalance_end.gave_up = !ok;
+    if (!ok)
+        group_notice(
+            out, 3, "member", ZKC_ERR_REBALANCE,
+            "%s can't rebalance after %u retries: %s. It stays registered and owns nothing "
+            "until the next change of members or partitions",
+            m->consumer_id, m->attempt_number + 1, m->attempt.why.text);
+    if (!m->is_settled || !ok) {
+        m->is_settled = true;
+        compat_say_state(m, out);
+    }
+    attempt_deinit(&m->attempt);
+    if (m->holder == SESSION_HANDLER)
+        m->ev = EV_IDLE;
+    m->holder = NOBODY;
+    m->rb = RB_IDLE;
+}
+
+static void end_attempt(struct zk_compat *m, bool ok, struct group_outputs *out)
+{
+    group_notice(out, 6, "member", ZKC_OK, "end rebalancing consumer %s try #%u%s%s",
+                 m->consumer_id, m->attempt_number, ok ? "" : ": ", ok ? "" : m->attempt.why.text);
+    struct group_output *o = group_emit(out, GROUP_OUT_TRY_END);
+    o->try_end.rebalance = m->rebalance;
+    o->try_end.attempt = m->attempt_number;
+    o->try_end.ok = ok;
+    o->try_end.why = ok ? "" : m->attempt.why.text;
+}
+
+static void fail_attempt(struct zk_compat *m, struct group_outputs *out)
+{
+    end_attempt(m, false, out);
+    group_notice(out, 4, "member", ZKC_OK, "Rebalancing attempt failed: %s", m->attempt.why.text);
+    m->rb = RB_CLEANING;
+    compat_stop_fetchers(m, GROUP_STOP_FAILED, out);
+}
+
+static void back_off(struct zk_compat *m, struct group_outputs *out)
+{
+    m->rb = RB_BACKOFF;
+    m->backoff_until_ms = m->now_ms + m->settings.rebalance_backoff_ms;
+    group_emit(out, GROUP_OUT_BACKOFF)->backoff_ms = m->settings.rebalance_backoff_ms;
+}
+
+void compat_rebalance_time(struct zk_compat *m, struct group_outputs *out)
+{
+    if (m->rb != RB_BACKOFF || m->now_ms < m->backoff_until_ms)
+        return;
+    m->backoff_until_ms = INT64_MAX;
+    if (m->attempt_number + 1 >= m->settings.rebalance_attempts_max) {
+        end_rebalance(m, false, out);
+        return;
+    }
+    m->attempt_number++;
+    begin_attempt(m, out);
+}
+
+/* ---- one attempt ---- */
+
+/* Remembers what is to be found and what is stored. False: out of memory. */
+static bool prepare_claims(struct zk_compat *m)
+{
+    const struct attempt *a = &m->attempt;
+    struct finder_wanted *wanted = calloc(a->claim_count + 1, sizeof *wanted);
+    for (size_t i = 0; wanted && i < a->claim_count; i++)
+        wanted[i] = (struct finder_wanted){.topic = a->claims[i].topic,
+                                           .topic_index = a->claims[i].topic_index,
+                                           .partition = a->claims[i].partition};
+    bool ok = wanted && finder_want(&m->finder, wanted, a->claim_count) == ZKC_OK;
+    for (size_t i = 0; ok && i < a->claim_count; i++) {
+        const struct group_claim *c = &a->claims[i];
+        struct commit_item item = {c->topic, c->topic_index, c->partition, c->offset};
+        ok = committer_known(&m->committer, &item) == ZKC_OK;
+    }
+    free(wanted);
+    return ok;
+}
+
+/* Everything is claimed: from here on it is ours. */
+static void take_over(struct zk_compat *m, struct group_outputs *out)
+{
+    struct attempt *a = &m->attempt;
+    bool ok = prepare_claims(m);
+    free(m->owned);
+    m->owned = a->claims;
+    m->owned_count = a->claim_count;
+    a->claims = NULL;
+    a->claim_count = 0;
+    if (!ok) { /* what is owned is released by the next attempt */
+        why_set(&a->why, "out of memory");
+        fail_attempt(m, out);
+        return;
+    }
+    struct group_output *o = group_emit(out, GROUP_OUT_ASSIGN);
+    o->assign.claims = m->owned;
+    o->assign.count = m->owned_count;
+    end_attempt(m, true, out);
+    end_rebalance(m, true, out);
+}
+
+/* 0.8.2 leaves everything as it is and from now on rebalances for each change of the brokers. */
+static void watch_brokers(struct zk_compat *m, struct group_outputs *out)
+{
+    group_notice(out, 4, "member", ZKC_OK,
+                 "no broker is registered under %s; waiting for one to appear", ZK_PATH_BROKER_IDS);
+    m->rb = RB_WATCHING;
+    m->brokers_watched = true;
+    m->watching_exists = true;
+    compat_send_watching(m, GROUP_LANE_REBALANCE, ZK_OP_EXISTS, ZK_PATH_BROKER_IDS, out);
+}
+
+static void brokers_watched(struct zk_compat *m, struct group_outputs *out)
+{
+    if (m->watching_exists) {
+        m->watching_exists = false;
+        compat_send_watching(m, GROUP_LANE_REBALANCE, ZK_OP_CHILDREN, ZK_PATH_BROKER_IDS, out);
+        return;
+    }
+    end_attempt(m, true, out);
+    end_rebalance(m, true, out);
+}
+
+static void drive(struct zk_compat *m, const struct zk_result *answer, struct group_outputs *out)
+{
+    struct zk_op op;
+    for (;;) {
+        m->rb = RB_READING;
+        switch (attempt_next(&m->attempt, answer, m->leave_wanted, &op, out)) {
+        case ATTEMPT_SEND: compat_send(m, GROUP_LANE_REBALANCE, &op, out); return;
+        case ATTEMPT_STOP:
+            m->rb = RB_STOPPING;
+            compat_stop_fetchers(m, GROUP_STOP_REBALANCE, out);
+            return;
+        case ATTEMPT_COMMIT: break; /* was queued when the positions came */
+        case ATTEMPT_RELEASED: m->owned_count = 0; break;
+        case ATTEMPT_DONE: take_over(m, out); return;
+        case ATTEMPT_NO_BROKERS: watch_brokers(m, out); return;
+        case ATTEMPT_FAILED: fail_attempt(m, out); return;
+        case ATTEMPT_NEXT_PHASE: assert(!"never returned");
+        }
+        answer = NULL;
+    }
+}
+
+void compat_rebalance_answer(struct zk_compat *m, const struct zk_result *answer,
+                             struct group_outputs *out)
+{
+    if (m->rb == RB_WATCHING)
+        brokers_watched(m, out);
+    else
+        drive(m, answer, out);
+}
+
+/* ---- the fetchers and the commit ---- */
+
+void compat_rebalance_stopped(struct zk_compat *m)
+{
+    assert(m->rb == RB_STOPPING || m->rb == RB_CLEANING);
+    m->rb = m->rb == RB_STOPPING ? RB_COMMITTING : RB_CLEANED;
+}
+
+void compat_rebalance_commit_failed(struct zk_compat *m, const char *text,
+                                    struct group_outputs *out)
+{
+    if (m->rb == RB_COMMITTING) { /* an exception within the attempt */
+        why_set(&m->attempt.why, "committing before the release: %s", text);
+        fail_attempt(m, out);
+    } else if (m->rb == RB_CLEANED) { /* outside of the loop's guard: the loop ends */
+        end_rebalance(m, false, out);
+    }
+}
+
+/* The application's commits have ended too, so none can follow a release. */
+void compat_rebalance_commits_done(struct zk_compat *m, struct group_outputs *out)
+{
+    if (m->rb == RB_COMMITTING)
+        drive(m, NULL, out);
+    else if (m->rb == RB_CLEANED)
+        back_off(m, out);
+}
