@@ -1,4 +1,4 @@
-# The installed library: shared and static, made of the objects of all layers (ZKC_LAYERS), exporting
+# The installed program and library: shared and static, made of the objects of all layers (ZKC_LAYERS), exporting
 # zkc_* only; its headers, pkg-config file and CMake package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -85,6 +85,7 @@ add_custom_target(zkconsumer_static ALL DEPENDS ${zkc_archive})
 
 # ---- what is installed ----
 
+install(TARGETS zkconsumer RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS zkconsumer_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${zkc_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY zkconsumer/include/zkconsumer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -83,9 +83,10 @@ def declared():
 
 
 def check_exports(what, names):
-    assert names, "%s exports nothing" % what
     foreign = sorted(names - declared())
     assert not foreign, "%s exports what no public header declares: %s" % (what, foreign)
+    missing = sorted(declared() - names)
+    assert not missing, "%s lacks what a public header declares: %s" % (what, missing)
 
 
 def check_symbols():
