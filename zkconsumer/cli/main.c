@@ -123,19 +123,19 @@ static enum cli_exit run_help(int argc, char *const *argv)
     return print_command(command, is_man ? help_append_man : help_append_text);
 }
 
-/* --help wins over anything else that is wrong with the line: who asks for help has not got the
- * options right yet. */
-static bool asks_for_help(int argc, char *const *argv)
+/* --help and --version win over anything else that is wrong with the line: who asks for help has
+ * not got the options right yet. */
+static bool asks_for(const char *word, int argc, char *const *argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        if (strcmp(argv[i], word) == 0)
             return true;
     return false;
 }
 
 static enum cli_exit run_command(const struct cli_command *command, int argc, char *const *argv)
 {
-    if (asks_for_help(argc, argv))
+    if (asks_for("--help", argc, argv) || asks_for("-h", argc, argv))
         return print_command(command, help_append_text);
     struct cli_args args;
     char why[512];
@@ -158,8 +158,7 @@ int main(int argc, char **argv)
         report_error("no command; zkconsumer --help lists the commands");
         return CLI_FAILED;
     }
-    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0 ||
-        (argc > 1 && strcmp(argv[argc - 1], "--version") == 0))
+    if (asks_for("--version", argc, argv) || strcmp(argv[0], "-V") == 0)
         return print_version();
     if (strcmp(argv[0], "help") == 0)
         return run_help(argc - 1, argv + 1);

@@ -1,19 +1,23 @@
 #include "zkconsumer/cli/stop.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
-/* A signal handler has no other way to reach its program than through such variables. */
-static volatile sig_atomic_t is_requested;
+/* A signal handler has no other way to reach its program than through such variables. The kernel
+ * may run it on any thread. */
+static atomic_bool is_requested;
 static int pipe_fds[2] = {-1, -1};
 
 static void on_signal(int number)
 {
-    if (is_requested)
+    if (atomic_exchange(&is_requested, true))
         _exit(128 + number);
-    is_requested = 1;
+    int saved_errno = errno;
     ssize_t written = write(pipe_fds[1], "", 1);
     (void)written; /* the pipe is empty: it has room */
+    errno = saved_errno;
 }
 
 bool stop_init(void)

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 #define PARTITIONS_MAX  64 /* of one worker, at the same time */
 #define COMMIT_MESSAGES 1000
 
-static volatile sig_atomic_t is_stopping;
+static atomic_bool is_stopping; /* read by all threads */
 
 struct worker {
     pthread_t thread;
@@ -32,7 +34,7 @@ struct worker {
 static void on_signal(int number)
 {
     (void)number;
-    is_stopping = 1;
+    is_stopping = true;
 }
 
 static void die(const char *what, enum zkc_err err, const char *why)

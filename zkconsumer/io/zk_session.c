@@ -133,9 +133,10 @@ static void tell_connected(struct zk_session *s)
 static void notice_unreachable(struct zk_session *s)
 {
     int64_t now = zk_session_now_ms();
+    bool is_first = s->noticed_at_ms == INT64_MIN;
     struct buf text;
 
-    if (s->noticed_at_ms != INT64_MIN && now - s->noticed_at_ms < ZK_SESSION_NOTICE_MS)
+    if (!is_first && now - s->noticed_at_ms < ZK_SESSION_NOTICE_MS)
         return;
     s->noticed_at_ms = now;
     buf_init(&text, 4096);
@@ -147,7 +148,8 @@ static void notice_unreachable(struct zk_session *s)
     } else if (s->failure) {
         buf_appendf(&text, ": %s", s->failure);
     }
-    buf_appendf(&text, "; for %" PRId64 " s now, going on", (now - s->failing_since_ms) / 1000);
+    if (!is_first)
+        buf_appendf(&text, "; for %" PRId64 " s now", (now - s->failing_since_ms) / 1000);
     tell(s, &(struct zk_session_event){.type = ZK_SESSION_EVENT_UNREACHABLE,
                                        .text = buf_text(&text) ? buf_text(&text)
                                                                : "cannot reach ZooKeeper"});
