@@ -104,7 +104,7 @@ class World:
 def join_and_leave(t, zookeeper):
     world = World(t, 6, zookeeper)
     world.java("c2")
-    world.ours("c1")             # ours beside Java's, before it in the order
+    world.program("c1")           # ours beside Java's, before it in the order
     jvm = world.java("c4")          # Java's beside ours
     ours = world.ours("c3")         # in the middle
     world.java("c5", jvm)
@@ -135,7 +135,7 @@ def crashes(t, zookeeper):
     world.ours("c3")
     world.kill("c1")
     world.kill("c3")
-    world.ours("c5")
+    world.program("c5")
     world.kill("c2")  # nobody but ours is left
     world.java("c6")
     world.kill("c5")

@@ -17,7 +17,7 @@ enum conf_offset_reset { CONF_RESET_SMALLEST, CONF_RESET_LARGEST, CONF_RESET_ERR
 struct conf_view {
     const char *group_id;
     const char *consumer_id; /* the uuid part of the registered id; NULL: generated */
-    const char *client_id;   /* default: group_id; NULL without a group */
+    const char *client_id;   /* never NULL: group_id, or "zkconsumer" */
 
     const char *zookeeper_connect;
     int zookeeper_session_timeout_ms;

@@ -97,9 +97,11 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "the offset is out of range: at the oldest message, at the end, or nowhere (an error is "
         "reported and the partition stands still until zkc_consumer_seek). Also earliest, "
         "latest, none."),
-    [KEY_CLIENT_ID] = {DOC("client.id", "text", "= group.id", NAME_RANGE, "",
-                           "Sent to brokers in each request; appears in their logs and quotas."),
-                       .type = CONF_NAME, .default_from = KEY_GROUP_ID, .has_default_from = true},
+    [KEY_CLIENT_ID] =
+        {DOC("client.id", "text", "= group.id", NAME_RANGE, "",
+             "Sent to brokers in each request; appears in their logs and quotas. Without a "
+             "group: zkconsumer (never null, on which 0.9 brokers fail)."),
+         .type = CONF_NAME, .default_from = KEY_GROUP_ID, .has_default_from = true},
     [KEY_CONSUMER_ID] = TEXT(
         "consumer.id", CONF_ID, ID_RANGE, "consumerid",
         "The part of the registered id after the group's name; generated (host, time, random) if "

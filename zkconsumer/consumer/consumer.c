@@ -33,7 +33,7 @@ static char *make_id(zkc_consumer *c)
     char host[HOST_NAME_MAX + 1] = "localhost";
     struct timespec now;
     if (!c->group)
-        return strdup(c->view.client_id ? c->view.client_id : "reader");
+        return strdup(c->view.client_id);
     if (c->view.consumer_id)
         return zk_consumer_id_fixed(c->group, c->view.consumer_id);
     gethostname(host, sizeof host);

@@ -65,7 +65,7 @@ struct zkc_consumer {
     zkc_loop *loop;
     zkc_conf *conf; /* owned; behind the view */
     struct conf_view view;
-    char *id; /* registered, or of a reader: the client id, or "reader" */
+    char *id; /* registered, or of a reader: the client id */
     char *group;
     enum consumer_state state;
     struct rng rng;

@@ -1,6 +1,8 @@
 """Starting Java programs that are small and start fast."""
 
-_FLAGS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+# add-opens: the snappy library of Kafka 0.8.0 and 0.8.1 defines a class by reflection.
+_FLAGS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+          "--add-opens", "java.base/java.lang=ALL-UNNAMED"]
 
 _LOG4J = """log4j.rootLogger=%s, A
 log4j.appender.A=org.apache.log4j.ConsoleAppender

@@ -461,7 +461,7 @@ static void test_view_of_the_defaults(void **state)
     assert_int_equal(warned.count, 0);
     assert_null(v.group_id);
     assert_null(v.consumer_id);
-    assert_null(v.client_id);
+    assert_string_equal(v.client_id, "zkconsumer"); /* 0.9 brokers fail on null */
     assert_string_equal(v.zookeeper_connect, "a:1");
     assert_int_equal(v.zookeeper_session_timeout_ms, 6000);
     assert_int_equal(v.zookeeper_connection_timeout_ms, 6000);
