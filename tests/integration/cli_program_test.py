@@ -382,6 +382,19 @@ def test_a_second_signal_ends_it_at_once(t):
 
 
 @quick
+def test_the_first_rebalance_is_given_up(t):
+    """Somebody holds a partition and does not let go."""
+    world = World(t)
+    world.own(world.a, 1, "g_other-0")
+    code, out, err = run("consume", "-t", "t", "-G", "g", "--zookeeper", world.connect,
+                         "-X", "rebalance.max.retries=2", "-X", "rebalance.backoff.ms=100")
+    expect((code, out), (1, ""))
+    expect_in("the first rebalance was given up after 2 attempts; zkconsumer groups describe --group=g",
+              err)
+    expect(world.zk.get_children("/consumers/g/ids"), [])
+
+
+@quick
 def test_exit_at_end_without_partitions(t):
     world = World(t)
     code, out, err = run("consume", "-t", "nosuch", "--zookeeper", world.connect, "-e",
@@ -598,6 +611,53 @@ def test_errors_of_brokers_are_named(t):
     expect(code, 4)
     expect_in("log end of [t,0] is not known: broker 0: NOT_LEADER", err)
     expect(out.splitlines()[2].split()[4:6], ["7", "0"])
+
+
+@quick
+def test_a_connection_that_breaks(t):
+    """What was not answered is asked again on the next connection."""
+    world = World(t).healthy()
+    proxy = t.zookeeper_proxy(world.server)
+    address = proxy.listen("r")
+    for op, path, after in (("getData", "/consumers/g/ids/g_b", False),
+                            ("getData", "/consumers/g/owners/t/1", False),
+                            ("getChildren", "/brokers/ids", False),
+                            ("getChildren", "/brokers/ids", True)):
+        happened = proxy.cut_on("r", op, path, after=after)
+        code, out, err = run("groups", "describe", "--group=g", "--zookeeper", address)
+        expect((code, err, happened.is_set()), (0, "", True))
+        expect([line.split()[-1] for line in out.splitlines()[1:3]], ["g_a-0", "g_b-0"])
+
+
+@quick
+def test_a_server_that_stops_answering(t):
+    world = World(t).healthy()
+    proxy = t.zookeeper_proxy(world.server)
+    address = proxy.listen("r")
+    reached = proxy.hold("r", "getData", "/consumers/g/owners/t/1")
+    code, out, err = run("groups", "describe", "--group=g", "--zookeeper", address, "--timeout=1000")
+    expect((code, out, reached.is_set()), (4, "", True))
+    expect_in("did not answer everything within 1000 ms", err)
+
+
+@quick
+def test_a_group_that_changes_while_it_is_read(t):
+    """It is read again, so that what is shown is of one moment."""
+    world = World(t).healthy()
+    proxy = t.zookeeper_proxy(world.server)
+    address = proxy.listen("r")
+    reached = proxy.hold("r", "getData", "/consumers/g/owners/t/1")
+    process = t.process("describe", [program("zkconsumer"), "groups", "describe", "--group=g",
+                                     "--zookeeper", address], err=t.folder / "describe.err")
+    assert reached.wait(30)
+    world.b.delete("/consumers/g/owners/t/1")
+    world.b.delete("/consumers/g/ids/g_b")
+    world.own(world.a, 1, "g_a-0")
+    proxy.go("r")
+    expect(process.wait(), 0)
+    text = "\n".join(process.text_lines())
+    assert "g_b" not in text and text.count("g_a-0") == 2, text
+    expect(told(process), "")
 
 
 @quick
