@@ -621,8 +621,8 @@ def test_a_connection_that_breaks(t):
     address = proxy.listen("r")
     for op, path, after in (("getData", "/consumers/g/ids/g_b", False),
                             ("getData", "/consumers/g/owners/t/1", False),
-                            ("getChildren", "/brokers/ids", False),
-                            ("getChildren", "/brokers/ids", True)):
+                            ("getChildren2", "/brokers/ids", False),
+                            ("getChildren2", "/brokers/ids", True)):
         happened = proxy.cut_on("r", op, path, after=after)
         code, out, err = run("groups", "describe", "--group=g", "--zookeeper", address)
         expect((code, err, happened.is_set()), (0, "", True))
