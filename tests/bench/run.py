@@ -1,0 +1,61 @@
+"""The work of scripts/bench (see its help): starts what a benchmark needs, runs it, prints its table."""
+import argparse
+import pathlib
+import shutil
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "integration"))
+sys.path.insert(0, str(HERE))
+sys.dont_write_bytecode = True
+
+from lib import processes, testing  # noqa: E402
+from lib.context import Context  # noqa: E402
+
+import consumer  # noqa: E402
+import members  # noqa: E402
+import wire  # noqa: E402
+import zookeeper  # noqa: E402
+
+BENCHMARKS = {"wire": wire, "consumer": consumer, "members": members, "zookeeper": zookeeper}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="scripts/bench", add_help=False)
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--only", default="")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    arguments = parser.parse_args()
+    for name in arguments.names:
+        if name not in BENCHMARKS:
+            parser.error("there is no benchmark %s (there are %s)" % (name, ", ".join(BENCHMARKS)))
+    if arguments.rounds < 1:
+        parser.error("--rounds must be 1 or more")
+    if arguments.smoke:
+        arguments.rounds = 1
+    arguments.programs = arguments.build / "tests" / "bench"
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    processes.exit_on_signals()
+    context = Context(tempfile.mkdtemp(prefix="zkconsumer-bench-"))
+    try:
+        for name in arguments.names or BENCHMARKS:
+            BENCHMARKS[name].run(context, arguments)
+    except testing.Skip as reason:
+        print("skipped: %s" % reason)
+        return 77
+    finally:
+        context.close()
+        shutil.rmtree(context.folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
