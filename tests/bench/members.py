@@ -3,7 +3,6 @@ import re
 import time
 
 from figures import cpu_ns, parse_words, print_table
-from lib.waiting import wait_for
 
 MEMBERS = 1000
 PARTITIONS = 4
@@ -63,7 +62,7 @@ def measure(context, arguments, cluster, count, groups):
     idle = ask("report", "report", 60)
     closed = ask("close", "closed", 120)
     process.close_input()
-    wait_for(lambda: not process.is_running(), "members_bench to end", 60)
+    assert process.wait(60) == 0, process.how_it_ended()
     operations = packets_after - packets_before
     idle_share = (cpu_ns(idle) - cpu_ns(settled)) / (idle["wall_ns"] - settled["wall_ns"])
     return [groups, idle["owners"], "%.1f" % (settled_at - began_at), operations,

@@ -6,11 +6,11 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <zlib.h>
 
 #define SET_BYTES (1 << 20) /* fetch.message.max.bytes */
-#define ROUNDS    200
 
 static double cpu_ns(void)
 {
@@ -60,29 +60,29 @@ static uint32_t crc_of_all(struct bytes set, size_t entry_bytes, crc_fn *fn)
     return sum;
 }
 
-static void run(size_t value_len)
+static void run(size_t value_len, int rounds)
 {
     struct buf set;
     buf_init(&set, SET_BYTES);
     size_t count = fill(&set, value_len), seen = 0;
-    double messages = (double)count * ROUNDS, begin = cpu_ns();
-    for (int i = 0; i < ROUNDS; i++)
+    double messages = (double)count * rounds, begin = cpu_ns();
+    for (int i = 0; i < rounds; i++)
         seen += iterate(buf_bytes(&set));
     double iterating = (cpu_ns() - begin) / messages;
-    assert(seen == count * ROUNDS);
+    assert(seen == count * rounds);
 
     begin = cpu_ns();
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < rounds; i++)
         seen += message_set_extent(buf_bytes(&set)).entries;
     double extent = (cpu_ns() - begin) / messages;
 
     uint32_t ours = 0, peers = 0;
     begin = cpu_ns();
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < rounds; i++)
         ours += crc_of_all(buf_bytes(&set), value_len + 26, wire_crc32);
     double crc = (cpu_ns() - begin) / messages;
     begin = cpu_ns();
-    for (int i = 0; i < ROUNDS; i++)
+    for (int i = 0; i < rounds; i++)
         peers += crc_of_all(buf_bytes(&set), value_len + 26, crc_of_zlib);
     double zlib = (cpu_ns() - begin) / messages;
     assert(ours == peers);
@@ -94,10 +94,11 @@ static void run(size_t value_len)
     buf_deinit(&set);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    int rounds = argc > 1 && strcmp(argv[1], "--smoke") == 0 ? 1 : 200;
     static const size_t sizes[] = {10, 100, 1024, 10240};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
-        run(sizes[i]);
+        run(sizes[i], rounds);
     return 0;
 }
