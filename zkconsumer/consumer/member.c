@@ -187,7 +187,7 @@ struct sent {
     enum group_lane lane;
     uint32_t seq;
     int64_t sent_ns;
-    struct zk_op op; /* its path is `path`; its data is not kept */
+    struct zk_op op; /* its path is `path`; of its data only the length is kept */
     bool is_second;  /* sent again after the chroot was made */
     char path[];
 };
@@ -249,7 +249,7 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
                        .op = o->op.op};
     memcpy(s->path, o->op.op.path, len);
     s->op.path = s->path;
-    s->op.data = BYTES_NULL;
+    s->op.data.data = NULL;
     c->operations++;
     zk_session_send(c->session, &o->op.op, on_result, s);
 }

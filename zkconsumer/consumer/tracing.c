@@ -17,6 +17,7 @@ struct tracing {
     bool in_rebalance;
     uint64_t ops[7]; /* of the attempt, by enum zk_op_type */
     uint64_t bytes_in, bytes_out;
+    int64_t zxid_first, zxid_last; /* read in the attempt; 0: not known */
     int64_t phase_ns[4]; /* read, commit, release, claim: time spent waiting for the server */
     uint64_t views[VIEWS_MAX];
     size_t view_count;
@@ -192,6 +193,8 @@ static void view(struct tracing *t, const struct group_output *o)
     json_hex(j, "h", o->view.hash);
     json_int(j, "nm", (int64_t)o->view.member_count);
     json_int(j, "np", (int64_t)partitions);
+    json_int(j, "zx0", t->zxid_first);
+    json_int(j, "zx1", t->zxid_last);
     if (is_new_view(t, o->view.hash)) {
         json_list_begin(j, "mlist");
         for (size_t i = 0; i < o->view.member_count; i++)
@@ -259,6 +262,7 @@ static void try_begin(struct tracing *t, const struct group_output *o)
     memset(t->ops, 0, sizeof t->ops);
     memset(t->phase_ns, 0, sizeof t->phase_ns);
     t->bytes_in = t->bytes_out = 0;
+    t->zxid_first = t->zxid_last = 0;
     struct json *j = begin(t, TRACE_STATES, "rb_try");
     if (!j)
         return;
@@ -383,6 +387,11 @@ void tracing_op(struct tracing *t, enum group_lane lane, const struct zk_op *op,
         t->bytes_in += result_bytes(result);
         t->bytes_out += strlen(op->path) + op->data.len;
         t->phase_ns[phase_of(lane, op)] += ns;
+    }
+    if (t->in_rebalance && lane == GROUP_LANE_REBALANCE && result->zxid) {
+        if (!t->zxid_first)
+            t->zxid_first = result->zxid;
+        t->zxid_last = result->zxid;
     }
     struct json *j = begin(t, TRACE_OPERATIONS, "zk_op");
     if (!j)
