@@ -70,7 +70,8 @@ static void test_apis(void **state)
         const struct api *api = api_find((int16_t)key);
         assert_true(!api || (api->key == key && api->version_min <= api->version_max));
     }
-    assert_null(api_find(0));
+    assert_string_equal(api_find(API_PRODUCE)->name, "Produce");
+    assert_null(api_find(10)); /* ConsumerMetadata */
     assert_null(api_find(-1));
 }
 
