@@ -62,7 +62,8 @@ class FakeBroker:
 
     def _answer(self, link, request):
         key, version, correlation = struct.unpack_from(">hhi", request)
-        assert (key, version) == (2, 0), (key, version)
+        if (key, version) != (2, 0):
+            raise ConnectionError  # as old brokers do with what they do not know
         at = _Cursor(request, 8)
         at.string()  # client id
         assert at.number("i") == -1  # replica id
@@ -360,6 +361,8 @@ def test_a_group_that_others_have_joined_is_left_to_them(t):
     wait_for(lambda: "assigned" in told(process), "the assignment")
     name, = groups(world)
     world.a.create("/consumers/%s/ids/zzz" % name, (REGISTRATION % "{}").encode(), ephemeral=True)
+    # a member that is told to end in the middle of a rebalance makes all its attempts first, as 0.8.2
+    wait_for(lambda: told(process).count("assigned") == 2, "the rebalance")
     expect(process.stop(signal.SIGINT), 0)
     expect((groups(world), world.zk.get_children("/consumers/%s/ids" % name)), ([name], ["zzz"]))
     expect_in("others have joined", told(process))

@@ -33,8 +33,8 @@
 #define ENDS_INTERVAL_MS                                                                           \
     100 /* how often partitions are asked for their ends, while they matter                        \
          */
-#define CLOSE_MS 10000
-#define ASK_MS   10000 /* what is asked of ZooKeeper before and after */
+#define CLOSE_MIN_MS 10000
+#define ASK_MS       10000 /* what is asked of ZooKeeper before and after */
 
 struct consume {
     struct consume_plan plan;
@@ -458,12 +458,28 @@ static void take_worse(struct consume *c, enum cli_exit code)
         c->code = code;
 }
 
+static int64_t setting(const struct consume *c, const char *key)
+{
+    int64_t value = 0;
+    const char *text = zkc_conf_get(c->plan.conf, key);
+    return text && cli_parse_number(text, 0, INT32_MAX, &value) ? value : 0;
+}
+
+/* A member that is told to end in the middle of a rebalance makes all its attempts first, as in
+ * 0.8.2 (ZKRebalancerListener.syncedRebalance holds the lock that shutdown() wants). */
+static int close_ms(const struct consume *c)
+{
+    int64_t attempts_ms = setting(c, "rebalance.max.retries") * setting(c, "rebalance.backoff.ms");
+    int64_t ms = attempts_ms + CLOSE_MIN_MS / 2;
+    return ms < CLOSE_MIN_MS ? CLOSE_MIN_MS : ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
 static void finish(struct consume *c)
 {
     if (stop_is_requested())
         report_status("Leaving in order; a second signal ends it at once");
     take_worse(c, output_finish(&c->out));
-    enum zkc_err err = zkc_consumer_close_wait(c->consumer, CLOSE_MS);
+    enum zkc_err err = zkc_consumer_close_wait(c->consumer, close_ms(c));
     if (err) {
         report_warning("left without being able to say so: %s", zkc_err_text(err));
         take_worse(c, CLI_TIMED_OUT);
