@@ -363,9 +363,12 @@ static void committed(zkc_consumer *c, const struct group_output *o)
 
 static void take_state(zkc_consumer *c, const struct group_output *o)
 {
+    /* Who has had streams keeps them: a later rebalance that is given up is told by on_error only,
+     * as 0.8's executor thread logs it, and the next change may bring messages again. */
+    bool never_joined = c->rebalances == c->rebalances_failed;
     c->is_settled = o->state.settled;
     c->gave_up = o->state.gave_up;
-    stream_hub_set_failure(c->hub, c->gave_up ? ZKC_ERR_REBALANCE : ZKC_OK);
+    stream_hub_set_failure(c->hub, c->gave_up && never_joined ? ZKC_ERR_REBALANCE : ZKC_OK);
     consumer_check_waiters(c);
 }
 

@@ -1,0 +1,237 @@
+"""What befalls members of a group: restarts, closing, a stranger's broken nodes, more members than
+partitions. The names F... are those of the faults that other clients had (each test says what it is)."""
+from lib.group import range_layout
+from lib.members import Account
+from lib.waiting import wait_for
+
+SETTINGS = {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 1500,
+            "auto.commit.interval.ms": 200}
+TICK = {"tickTime": 500}
+
+
+def small_cluster(t, partitions=4, topic="t", **options):
+    cluster = t.cluster(zookeeper_properties=TICK, **options)
+    cluster.create_topic(topic, partitions)
+    return cluster
+
+
+def expect(what, seen, wanted):
+    assert seen == wanted, "%s: %r, expected %r" % (what, seen, wanted)
+
+
+# ---- F3: killed and started again at once ----
+
+def restart_after_kill(t, consumer_id):
+    cluster = small_cluster(t)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    produced = producer.send_numbered("t", 4, 25)
+    first, second = t.our_members(cluster, "g", "first"), t.our_members(cluster, "g", "second")
+    settings = {**SETTINGS, "consumer.id": consumer_id}
+    first.open("m", settings)
+    first.streams("m", t=1)
+    first.wait_for_messages(100)
+    group.wait_for_offsets("t", {p: 25 for p in range(4)})
+    old_session = group.member_session(group.members()[0])
+    first.kill()
+    second.open("m", settings)
+    second.streams("m", t=1)
+    produced |= producer.send_numbered("t", 4, 10)
+    second.wait_for_event("streams", "m", 30)  # an error would end the wait
+    name = second.events("opened", "m")[0][0]
+    group.wait_for_exact_owners("t", range_layout(4, [name + "-0"]), 30)
+    assert group.member_session(name) != old_session, "%x is still there" % old_session
+    second.wait_for_messages(40)
+    Account(produced, first.messages() + second.messages()).check()
+    expect("reports to the application", second.reports("m"), [])
+    second.finish()
+
+
+def test_restart_after_kill_with_the_same_id(t):
+    restart_after_kill(t, "m")
+
+
+def test_restart_after_kill_with_a_generated_id(t):
+    restart_after_kill(t, "")
+
+
+# ---- F11: closing ----
+
+def test_close_gives_back_at_once(t):
+    """With a session timeout that is far longer than the test waits: the heir does not wait for it."""
+    cluster = small_cluster(t)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    proxy = t.zookeeper_proxy(cluster)
+    members = t.our_members(cluster, "g")
+    settings = {**SETTINGS, "zookeeper.session.timeout.ms": 10000, "auto.commit.interval.ms": 60000}
+    members.open("a", settings, zookeeper=proxy.listen("a"))
+    members.streams("a", t=1)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_a-0"]))
+    members.open("b", settings)
+    members.streams("b", t=1)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_a-0", "g_b-0"]))
+    produced = producer.send_numbered("t", 4, 5)
+    members.wait_for_messages(20)
+    mark = proxy.mark("close")
+    code, _ = members.close_wait("a")
+    expect("close", code, "ZKC_OK")
+    group.wait_for_exact_owners("t", range_layout(4, ["g_b-0"]), 8)
+    said = [(r["op"], r["path"]) for r in proxy.requests("a", mark)]
+    commits = [("/consumers/g/offsets/t/%d" % p) for p in (0, 1)]
+    assert said[-1] == ("closeSession", None) and {path for op, path in said if op == "setData"} | {
+        path for op, path in said if op == "create"} >= set(commits), said
+    assert not [op for op, _ in said if op == "delete"], "0.8 deletes nothing at the end: %r" % said
+    produced |= producer.send_numbered("t", 4, 5)
+    members.wait_for_messages(40)
+    Account(produced, members.messages()).check()
+    members.finish()
+
+
+def close_while_the_link_is_down(t, fault):
+    cluster = small_cluster(t)
+    group = t.group(cluster, "g")
+    proxy = t.zookeeper_proxy(cluster)
+    members = t.our_members(cluster, "g")
+    members.open("a", {**SETTINGS, "consumer.id": "same"}, zookeeper=proxy.listen("a"))
+    members.streams("a", t=1)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_same-0"]))
+    fault(proxy)
+    code, took_ms = members.close_wait("a", timeout_ms=1500)
+    expect("close", code, "ZKC_ERR_NOT_RELEASED")
+    assert took_ms < 3000, "close with a deadline of 1500 ms took %d" % took_ms
+    members.command("free", "a")
+    members.wait_for_event("freed", "a")
+    members.open("b", {**SETTINGS, "consumer.id": "same"})  # the restart path
+    members.streams("b", t=1)
+    members.wait_for_event("streams", "b", 30)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_same-0"]), 30)
+    members.finish()
+
+
+def test_close_while_the_link_is_silent(t):
+    close_while_the_link_is_down(t, lambda proxy: proxy.hole("a"))
+
+
+def test_close_while_the_link_is_refused(t):
+    close_while_the_link_is_down(t, lambda proxy: proxy.refuse("a"))
+
+
+# ---- F27: more members than partitions ----
+
+def test_more_members_than_partitions(t):
+    cluster = small_cluster(t, partitions=1)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    owner = t.our_members(cluster, "g", "owner")
+    idle = t.our_members(cluster, "g", "idle")
+    owner.open("a", SETTINGS)
+    owner.streams("a", t=1)
+    owner.wait_for_event("streams", "a")
+    for name in ("b", "c"):
+        idle.open(name, SETTINGS)
+        idle.streams(name, t=1)
+        idle.wait_for_event("streams", name)
+    group.wait_for_exact_owners("t", {0: "g_a-0"})
+    for name in ("b", "c"):  # idle is told: an assignment of nothing
+        wait_for(lambda name=name: idle.rebalances(name)[-1:] == [("assign", {})],
+                 "%s to be told that it has no partition" % name)
+    produced = producer.send_numbered("t", 1, 10)
+    owner.wait_for_messages(10)
+    group.wait_for_offsets("t", {0: 10})
+    owner.kill()
+    group.wait_for_exact_owners("t", {0: "g_b-0"})
+    produced |= producer.send_numbered("t", 1, 10, "again")
+    idle.wait_for_messages(10, "b")
+    expect("messages of the idle member", idle.messages("c"), [])
+    Account(produced, owner.messages() + idle.messages()).check()
+    idle.finish()
+
+
+# ---- what others write ----
+
+def fails_until_it_is_gone(t, path, data, wanted):
+    """A node that 0.8.2 fails on, beside a Java member: both make their attempts, both end with
+    nothing, ours names the node; both revive when it goes."""
+    cluster = small_cluster(t)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    settings = {**SETTINGS, "rebalance.backoff.ms": 300}
+    java, members = t.java_members(cluster, "g"), t.our_members(cluster, "g")
+    java.join("a", "t", properties=settings)
+    proxy = t.zookeeper_proxy(cluster)
+    members.open("b", settings, zookeeper=proxy.listen("b"))
+    members.streams("b", t=1)
+    members.wait_for_event("streams", "b")
+    layout = range_layout(4, ["g_a-0", "g_b-0"])
+    group.wait_for_exact_owners("t", layout)
+    mark = proxy.mark("broken node")
+    cluster.zk.create(path, data, makepath=True)
+    report = members.wait_for_report("b", "4 (retries|attempts|tries)")
+    expect("owners after the attempts", group.owners("t"), {})
+    said = "\n".join([report] + [text for _, _, text in members.log_lines("b")])
+    assert path in said, "%s is not named in:\n%s" % (path, said)
+    assert wanted in said, "%r is missing in:\n%s" % (wanted, said)
+    attempts = len(proxy.requests("b", mark, "getData"))
+    assert attempts >= 4, "only %d reads" % attempts
+    cluster.zk.delete(path)
+    group.wait_for_exact_owners("t", layout)
+    produced = producer.send_numbered("t", 4, 5)
+    wait_for(lambda: len(java.messages()) + len(members.messages()) >= 20, "messages to flow again")
+    Account(produced, java.messages() + members.messages()).check()
+    members.finish()
+
+
+def test_registration_that_is_no_json(t):
+    fails_until_it_is_gone(t, "/consumers/g/ids/g_odd", b"mytopic", "g_odd")
+
+
+def test_registration_with_a_numeric_timestamp(t):
+    fails_until_it_is_gone(
+        t, "/consumers/g/ids/g_odd",
+        b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":1424990000456}', "1424990000456")
+
+
+def test_offset_that_is_no_number(t):
+    """Only the member that is to own the partition fails; the other goes on."""
+    cluster = small_cluster(t)
+    group = t.group(cluster, "g")
+    settings = {**SETTINGS, "rebalance.backoff.ms": 300}
+    path = "/consumers/g/offsets/t/3"
+    cluster.zk.create(path, b"12\n", makepath=True)
+    members = t.our_members(cluster, "g")
+    members.open("a", settings)
+    members.open("b", settings)
+    members.streams("a", t=1)
+    members.streams("b", t=1)
+    members.wait_for_report("b", "4 (retries|attempts|tries)")
+    group.wait_for_owners("t", {0: "g_a-0", 1: "g_a-0"})
+    said = "\n".join(text for _, _, text in members.log_lines("b"))
+    assert path in said, "%s is not named in:\n%s" % (path, said)
+    cluster.zk.delete(path)
+    members.open("c", settings)  # any change wakes it
+    members.streams("c", t=1)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_a-0", "g_b-0", "g_c-0"]))
+    members.finish()
+
+
+# ---- F58: exit at the end ----
+
+def test_exit_at_end_beside_others(t):
+    """The end is the one that was seen at the assignment, of the partitions that are assigned."""
+    cluster = small_cluster(t)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    producer.send_numbered("t", 4, 50)
+    java = t.java_members(cluster, "g")
+    java.join("a", "t", properties={**SETTINGS, "auto.commit.enable": "false"})
+    java.wait_for_messages(200)
+    done = t.zkconsumer(cluster, "b", "g", "t", SETTINGS, extra=["--exit-at-end"])
+    expect("exit status", done.process.wait(60), 0)
+    seen = sorted((m.partition, m.offset) for m in done.messages())
+    expect("what it was given", seen, [(p, o) for p in (2, 3) for o in range(50)])
+    group.wait_for_exact_owners("t", range_layout(4, ["g_a-0"]))
+
+
+def test_exit_at_end_with_no_partition(t):
+    cluster = small_cluster(t, partitions=1)
+    java = t.java_members(cluster, "g")
+    java.join("a", "t", properties=SETTINGS)
+    done = t.zkconsumer(cluster, "b", "g", "t", SETTINGS, extra=["--exit-at-end", "--exit-grace=2000"])
+    expect("exit status", done.process.wait(60), 0)
+    expect("what it was given", done.messages(), [])
