@@ -633,6 +633,18 @@ def test_a_connection_that_breaks(t):
 
 
 @quick
+def test_one_connection_that_is_closed(t):
+    world = World(t).healthy()
+    proxy = t.zookeeper_proxy(world.server)
+    expect(run("groups", "describe", "--group=g", "--zookeeper", proxy.listen("r"))[0], 0)
+    wait_for(lambda: not proxy.is_connected("r"), "the connection to be closed")
+    expect(len([e for e in proxy.events if e["k"] == "open"]), 1)
+    expect(len(proxy.requests("r", op="closeSession")), 1)
+    writes = [e["op"] for e in proxy.requests("r") if e["op"].startswith(("create", "set", "delete"))]
+    expect(writes, [])
+
+
+@quick
 def test_a_server_that_stops_answering(t):
     world = World(t).healthy()
     proxy = t.zookeeper_proxy(world.server)
