@@ -1,6 +1,7 @@
 #include "zkconsumer/consumer/conf.h"
 #include "zkconsumer/consumer/conf_key.h"
 #include "zkconsumer/consumer/log.h"
+#include "zkconsumer/core/zk/connect.h"
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/base/properties.h"
 #include <assert.h>
@@ -238,6 +239,21 @@ static enum zkc_err check_facilities(const struct conf_key *key, struct bytes va
     return ZKC_OK;
 }
 
+static enum zkc_err check_connect(const struct conf_key *key, struct bytes value, struct buf *out,
+                                  struct why *why)
+{
+    struct zk_connect connect;
+    struct why reason;
+    enum zkc_err err = zk_connect_parse((const char *)value.data, &connect, &reason);
+    if (err) {
+        why_set(why, "%s: %s", key->doc.name, reason.text);
+        return err;
+    }
+    zk_connect_deinit(&connect);
+    buf_append(out, value.data, value.len);
+    return ZKC_OK;
+}
+
 static enum zkc_err canonical(const struct conf_key *key, struct bytes value, struct buf *out,
                               struct why *why)
 {
@@ -245,6 +261,7 @@ static enum zkc_err canonical(const struct conf_key *key, struct bytes value, st
     case CONF_INTEGER: return check_integer(key, value, out, why);
     case CONF_WORD: return check_word(key, value, out, why);
     case CONF_FACILITIES: return check_facilities(key, value, out, why);
+    case CONF_CONNECT: return check_connect(key, value, out, why);
     case CONF_TEXT:
     case CONF_NAME:
     case CONF_ID: break;

@@ -208,7 +208,7 @@ const struct conf_key conf_keys[CONF_KEYS] = {
     [KEY_ZOOKEEPER_COMMIT] = WORD("zookeeper.commit", "blind", "blind", blind, "",
                                   "Offsets are written whoever owns the partition by then."),
     [KEY_ZOOKEEPER_CONNECT] = TEXT(
-        "zookeeper.connect", CONF_TEXT, "host:port,host:port,.../chroot", "zk.connect",
+        "zookeeper.connect", CONF_CONNECT, "host:port,host:port,.../chroot", "zk.connect",
         "The ZooKeeper servers, with the chroot of the Kafka cluster, if it has one, once at the "
         "end. Required."),
     [KEY_ZOOKEEPER_CONNECTION_TIMEOUT_MS] =

@@ -62,6 +62,7 @@ enum conf_type {
     CONF_INTEGER,
     CONF_WORD, /* one of `words`; booleans are words too */
     CONF_TEXT,
+    CONF_CONNECT,   /* text that zk_connect_parse() takes */
     CONF_NAME,      /* text of Kafka's characters for groups and clients: [a-zA-Z0-9._-] */
     CONF_ID,        /* text that can be a part of a znode's name */
     CONF_FACILITIES /* a comma list of log facilities, or all */
