@@ -84,45 +84,57 @@ static enum zkc_err take_broker(struct broker_scan *s, const struct zk_result *a
     return err;
 }
 
-enum scan_step broker_scan_next(struct broker_scan *s, const struct zk_result *answer,
-                                struct zk_op *op, enum zkc_err *err, struct why *why)
+/* Takes the answer to a read. What is wrong with one broker ends a strict scan only. */
+static enum zkc_err take_answer(struct broker_scan *s, const struct zk_result *answer,
+                                struct why *why)
 {
-    why_clear(why);
-    *err = ZKC_OK;
-    if (!s->names) {
-        if (answer->zk_rc == ZK_NO_NODE)
-            return SCAN_DONE;
-        if (answer->zk_rc != ZK_OK) {
-            why_set(why, "getChildren %s: %s (%d)", ZK_PATH_BROKER_IDS, zk_rc_name(answer->zk_rc),
-                    answer->zk_rc);
-            *err = ZKC_ERR_ZOOKEEPER;
-            return SCAN_FAILED;
-        }
-        *err = take_list(s, answer, why);
-        if (*err)
-            return SCAN_FAILED;
+    enum zkc_err err = ZKC_OK;
+    if (answer->zk_rc == ZK_OK) {
+        err = take_broker(s, answer, why);
     } else {
-        if (answer->zk_rc == ZK_OK) {
-            *err = take_broker(s, answer, why);
-        } else if (answer->zk_rc != ZK_NO_NODE || s->strict) {
-            why_set(why, "getData %s/%s: %s (%d)", ZK_PATH_BROKER_IDS, s->names[s->at],
-                    zk_rc_name(answer->zk_rc), answer->zk_rc);
-            *err = ZKC_ERR_ZOOKEEPER;
-        }
-        if (*err && (s->strict || *err == ZKC_ERR_NOMEM))
-            return SCAN_FAILED;
-        *err = ZKC_OK;
-        s->at++;
+        why_set(why, "getData %s/%s: %s (%d)", ZK_PATH_BROKER_IDS, s->names[s->at],
+                zk_rc_name(answer->zk_rc), answer->zk_rc);
+        err = ZKC_ERR_ZOOKEEPER;
     }
-    if (s->at == s->name_count)
-        return SCAN_DONE;
-    int n = snprintf(s->path, sizeof s->path, "%s/%s", ZK_PATH_BROKER_IDS, s->names[s->at]);
-    if (n < 0 || (size_t)n >= sizeof s->path) {
+    s->at++;
+    return s->strict || err == ZKC_ERR_NOMEM ? err : ZKC_OK;
+}
+
+/* Reads the next broker whose name makes a path. */
+static enum scan_step read_next(struct broker_scan *s, struct zk_op *op, enum zkc_err *err,
+                                struct why *why)
+{
+    for (; s->at < s->name_count; s->at++) {
+        int n = snprintf(s->path, sizeof s->path, "%s/%s", ZK_PATH_BROKER_IDS, s->names[s->at]);
+        if (n > 0 && (size_t)n < sizeof s->path) {
+            *op = (struct zk_op){.type = ZK_OP_GET, .path = s->path};
+            return SCAN_SEND;
+        }
+        if (!s->strict)
+            continue;
         why_set(why, "%s: a broker's node has a name of more than %zu bytes", ZK_PATH_BROKER_IDS,
                 sizeof s->path);
         *err = ZKC_ERR_CORRUPT;
         return SCAN_FAILED;
     }
-    *op = (struct zk_op){.type = ZK_OP_GET, .path = s->path};
-    return SCAN_SEND;
+    return SCAN_DONE;
+}
+
+enum scan_step broker_scan_next(struct broker_scan *s, const struct zk_result *answer,
+                                struct zk_op *op, enum zkc_err *err, struct why *why)
+{
+    why_clear(why);
+    *err = ZKC_OK;
+    if (s->names) {
+        *err = take_answer(s, answer, why);
+    } else if (answer->zk_rc == ZK_NO_NODE) {
+        return SCAN_DONE;
+    } else if (answer->zk_rc != ZK_OK) {
+        why_set(why, "getChildren %s: %s (%d)", ZK_PATH_BROKER_IDS, zk_rc_name(answer->zk_rc),
+                answer->zk_rc);
+        *err = ZKC_ERR_ZOOKEEPER;
+    } else {
+        *err = take_list(s, answer, why);
+    }
+    return *err ? SCAN_FAILED : read_next(s, op, err, why);
 }

@@ -1,7 +1,8 @@
 /* Reads who is registered under /brokers/ids: the list, then each broker in string order. An op
  * program (creator.h). Source: Kafka 0.8.2 ZkUtils.getCluster (strict: a node that vanishes or
- * cannot be read ends the scan) and ZkUtils.getAllBrokersInCluster (such a node is skipped). A
- * missing /brokers/ids is an empty list for both. */
+ * cannot be read ends the scan) and ZkUtils.getAllBrokersInCluster (one that vanishes is skipped;
+ * here one that cannot be read is skipped too, where Java throws). A missing /brokers/ids is an
+ * empty list for both. */
 #ifndef ZKC_GROUP_BROKER_SCAN_H
 #define ZKC_GROUP_BROKER_SCAN_H
 

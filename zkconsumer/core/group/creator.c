@@ -47,17 +47,17 @@ static void go_down(struct creator *c)
 bool creator_next(struct creator *c, int answer, struct zk_op *op, int *zk_rc)
 {
     bool leaf = c->at == c->len;
+    bool made = answer == ZK_OK || answer == ZK_NODE_EXISTS;
     *zk_rc = answer;
-    if (++c->steps > STEPS_MAX)
+    if (answer != ZK_NO_NODE && (leaf || !made))
         return false;
-    if (answer == ZK_NO_NODE) {
-        if (!go_up(c))
-            return false;
-    } else if (leaf || (answer != ZK_OK && answer != ZK_NODE_EXISTS)) {
+    *zk_rc = ZK_NO_NODE; /* of the node itself, should this be the end */
+    if (++c->steps >= STEPS_MAX)
         return false;
-    } else {
+    if (made)
         go_down(c);
-    }
+    else if (!go_up(c))
+        return false;
     fill(c, op);
     return true;
 }

@@ -115,19 +115,28 @@ static bool fill_topics(struct leader_finder *f, size_t *count)
     return true;
 }
 
-/* Asks the next broker that has an address. */
-static void ask_next(struct leader_finder *f, int64_t now_ms, struct group_outputs *out)
+/* Goes on to the next broker that has an address; NULL: none. */
+static const struct scanned_broker *next_reachable(struct leader_finder *f,
+                                                   struct group_outputs *out)
 {
-    size_t topic_count;
-    while (f->asked < f->scan.broker_count && !f->scan.brokers[f->asked].broker.host) {
+    while (f->asked < f->scan.broker_count) {
         const struct scanned_broker *b = &f->scan.brokers[f->asked++];
+        if (b->broker.host)
+            return b;
         group_notice(out, 4, "fetch", ZKC_OK, "broker %d cannot be asked for leaders: %s", b->id,
                      b->why.text);
         if (out->count > GROUP_OUTPUTS_MAX / 2)
-            break; /* a cluster full of them: the rest in the next round */
+            break; /* a cluster full of them: the rest in another round */
     }
-    if (f->asked >= f->scan.broker_count || !f->scan.brokers[f->asked].broker.host ||
-        !fill_topics(f, &topic_count)) {
+    return NULL;
+}
+
+/* Asks the next broker. */
+static void ask_next(struct leader_finder *f, int64_t now_ms, struct group_outputs *out)
+{
+    size_t topic_count;
+    const struct scanned_broker *b = next_reachable(f, out);
+    if (!b) {
         group_notice(out, 4, "fetch", ZKC_OK,
                      "no broker answered for the leaders of %zu partitions (%zu brokers are "
                      "registered); asking again in %lld ms",
@@ -135,7 +144,11 @@ static void ask_next(struct leader_finder *f, int64_t now_ms, struct group_outpu
         pause_round(f, now_ms);
         return;
     }
-    const struct scanned_broker *b = &f->scan.brokers[f->asked++];
+    if (!fill_topics(f, &topic_count)) {
+        group_notice(out, 4, "fetch", ZKC_ERR_NOMEM, "looking for leaders: out of memory");
+        pause_round(f, now_ms);
+        return;
+    }
     f->state = FINDER_ASKING;
     struct group_output *o = group_emit(out, GROUP_OUT_METADATA);
     o->metadata.seq = ++f->metadata_seq;

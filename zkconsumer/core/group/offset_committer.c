@@ -153,7 +153,6 @@ static void end_job(struct offset_committer *c)
 
 static void set(struct offset_committer *c, struct zk_op *op)
 {
-    c->state = COMMIT_SETTING;
     *op = (struct zk_op){.type = ZK_OP_SET,
                          .path = c->path,
                          .data = bytes_of(c->text, c->text_len),
@@ -181,6 +180,7 @@ static enum committer_step begin_item(struct offset_committer *c, struct zk_op *
         return COMMITTER_DONE;
     }
     c->text_len = zk_offset_format(item->offset, c->text);
+    c->state = COMMIT_SETTING;
     set(c, op);
     return COMMITTER_SEND;
 }
@@ -214,8 +214,10 @@ static enum committer_step item_next(struct offset_committer *c, int answer, str
     case COMMIT_CREATING:
         if (answer != ZK_NODE_EXISTS)
             return COMMITTER_IDLE;
+        c->state = COMMIT_SETTING_AGAIN;
         set(c, op);
         return COMMITTER_SEND;
+    case COMMIT_SETTING_AGAIN: break; /* gone again: an error */
     }
     return COMMITTER_IDLE;
 }

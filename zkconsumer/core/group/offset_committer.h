@@ -36,7 +36,7 @@ struct offset_committer {
     size_t job_count;
     bool running;
     size_t at; /* item of jobs[0] being written */
-    enum { COMMIT_SETTING, COMMIT_MAKING_PARENT, COMMIT_CREATING } state;
+    enum { COMMIT_SETTING, COMMIT_MAKING_PARENT, COMMIT_CREATING, COMMIT_SETTING_AGAIN } state;
     uint32_t last_id;
     struct commit_item *cache; /* values last read or written; sorted, each once */
     size_t cache_count, cache_cap;
