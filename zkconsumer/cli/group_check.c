@@ -52,6 +52,16 @@ static const char *arena_text(struct arena *arena, const char *fmt, va_list args
     return text;
 }
 
+static const char *arena_textf(struct arena *arena, const char *fmt, ...) ZKC_PRINTF(2, 3);
+static const char *arena_textf(struct arena *arena, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *text = arena_text(arena, fmt, args);
+    va_end(args);
+    return text;
+}
+
 /* A failed allocation is the arena's and looked at once, at the end. */
 static void add(struct check *c, struct group_problem problem, const char *fmt, ...)
     ZKC_PRINTF(3, 4);
@@ -102,15 +112,16 @@ static const struct group_member *find_member(const struct group_view *view, str
 
 static bool takes_part(const struct group_member *m)
 {
-    return !m->odd && m->pattern == ZK_PATTERN_STATIC;
+    return !m->odd;
 }
 
-static bool has_filters(const struct group_view *view)
+/* One whose verdict is not known: then nobody's share is. */
+static const struct group_member *find_odd_filter(const struct group_view *view)
 {
     for (size_t i = 0; i < view->member_count; i++)
-        if (!view->members[i].odd && view->members[i].pattern != ZK_PATTERN_STATIC)
-            return true;
-    return false;
+        if (view->members[i].filter_odd)
+            return &view->members[i];
+    return NULL;
 }
 
 static struct assign_member *members_for_rule(struct check *c)
@@ -124,8 +135,7 @@ static struct assign_member *members_for_rule(struct check *c)
         const struct group_member *m = &c->view->members[i];
         if (!takes_part(m))
             continue;
-        list[c->part_count] =
-            (struct assign_member){m->consumer_id, m->subscriptions, m->subscription_count};
+        list[c->part_count] = (struct assign_member){m->consumer_id, m->topics, m->topic_count};
         c->by_index[c->part_count++] = m;
     }
     return list;
@@ -295,8 +305,10 @@ enum zkc_err group_check(const struct group_view *view, enum assign_strategy str
     else if (view->member_count == 0)
         add(&c, (struct group_problem){.kind = GROUP_PROBLEM_NO_MEMBERS},
             "nobody is registered in group %s", view->group);
-    if (has_filters(view))
-        out->unchecked = "a member subscribes by a filter";
+    const struct group_member *odd = find_odd_filter(view);
+    if (odd)
+        out->unchecked =
+            arena_textf(arena, "the filter of %s: %s", odd->consumer_id, odd->filter_odd);
     else
         err = apply_rule(&c);
     check_members(&c);

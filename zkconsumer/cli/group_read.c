@@ -7,6 +7,7 @@
 #include "zkconsumer/cli/log_ends.h"
 #include "zkconsumer/cli/options.h"
 #include "zkconsumer/core/base/utf8.h"
+#include "zkconsumer/core/zk/filter.h"
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include "zkconsumer/core/zk/topic.h"
@@ -170,6 +171,10 @@ static void take_subscriptions(struct reading *g, struct group_member *m,
         };
     m->subscriptions = list;
     m->subscription_count = list ? count : 0;
+    if (m->pattern == ZK_PATTERN_STATIC) {
+        m->topics = m->subscriptions;
+        m->topic_count = m->subscription_count;
+    }
 }
 
 static void take_member(struct reading *g, const char *id, const struct zk_result *result)
@@ -208,6 +213,52 @@ static enum zkc_err read_members(struct reading *g, struct why *why)
     return err ? err : g->arena->failed;
 }
 
+static bool has_filters(const struct group_view *view)
+{
+    for (size_t i = 0; i < view->member_count; i++)
+        if (!view->members[i].odd && view->members[i].pattern != ZK_PATTERN_STATIC)
+            return true;
+    return false;
+}
+
+static void expand_filter(struct reading *g, struct group_member *m, const struct names *topics)
+{
+    struct zk_filter *filter;
+    struct why why;
+    const struct assign_subscription *raw = &m->subscriptions[0];
+    if (m->subscription_count == 0)
+        return;
+    if (zk_filter_new(m->pattern, raw->topic, true, &filter, &why) != ZKC_OK) {
+        m->filter_odd = format(g->arena, "%s", why.text);
+        return;
+    }
+    struct assign_subscription *list = arena_alloc_array(g->arena, topics->count, sizeof *list);
+    for (size_t i = 0; list && i < topics->count; i++)
+        if (zk_filter_allows(filter, topics->list[i]))
+            list[m->topic_count++] = (struct assign_subscription){topics->list[i], raw->streams};
+    m->topics = list;
+    zk_filter_free(filter);
+}
+
+/* What members that subscribe by a filter consume, by the topics that there are now. */
+static enum zkc_err expand_filters(struct reading *g, struct why *why)
+{
+    struct batch b;
+    if (!has_filters(g->view))
+        return ZKC_OK;
+    if (!batch_init(&b, g->arena, 1))
+        return g->arena->failed;
+    batch_add(&b, ZK_OP_CHILDREN, "/brokers/topics");
+    enum zkc_err err = batch_run(&b, g->r, why);
+    if (err)
+        return err;
+    struct names topics = names_of(&b.results[0]);
+    for (size_t i = 0; i < g->view->member_count; i++)
+        if (!g->view->members[i].odd && g->view->members[i].pattern != ZK_PATTERN_STATIC)
+            expand_filter(g, &g->view->members[i], &topics);
+    return g->arena->failed;
+}
+
 /* ---- topics: those with a subscription, an owner or an offset ---- */
 
 static enum zkc_err gather_topics(struct reading *g)
@@ -215,7 +266,7 @@ static enum zkc_err gather_topics(struct reading *g)
     struct group_view *view = g->view;
     size_t max = g->owner_topics.count + g->offset_topics.count;
     for (size_t i = 0; i < view->member_count; i++)
-        max += view->members[i].subscription_count;
+        max += view->members[i].topic_count;
     struct names *t = &g->topics;
     t->list = arena_alloc_array(g->arena, max, sizeof *t->list);
     if (!t->list)
@@ -227,9 +278,9 @@ static enum zkc_err gather_topics(struct reading *g)
     for (size_t i = 0; i < view->member_count; i++) {
         const struct group_member *m = &view->members[i];
         struct why why;
-        for (size_t s = 0; m->pattern == ZK_PATTERN_STATIC && s < m->subscription_count; s++)
-            if (zk_check_topic(m->subscriptions[s].topic, &why) == ZKC_OK)
-                t->list[t->count++] = m->subscriptions[s].topic;
+        for (size_t s = 0; s < m->topic_count; s++)
+            if (zk_check_topic(m->topics[s].topic, &why) == ZKC_OK)
+                t->list[t->count++] = m->topics[s].topic;
     }
     names_make_unique(t);
     view->topics = arena_alloc_array(g->arena, t->count, sizeof *view->topics);
@@ -428,6 +479,8 @@ static enum zkc_err read_once(struct reading *g, struct why *why)
         err = brokers_read(g->r, g->arena, &g->brokers, why);
     if (!err)
         err = read_members(g, why);
+    if (!err)
+        err = expand_filters(g, why);
     if (!err)
         err = gather_topics(g);
     if (!err)

@@ -17,6 +17,10 @@ struct group_member {
     enum zk_pattern pattern;
     const struct assign_subscription *subscriptions; /* of a filter: its expression as the topic */
     size_t subscription_count;
+    /* What it consumes: the subscriptions, or, of a filter, the topics that it allows now. */
+    const struct assign_subscription *topics;
+    size_t topic_count;
+    const char *filter_odd; /* NULL; else why its filter cannot be evaluated here */
 };
 
 struct group_partition {

@@ -187,8 +187,8 @@ const struct cli_command command_groups_describe = {
         "fail in every rebalance; an offset that is no number; nobody registered at all.\n"
         "Everything is read, nothing is written or created. A rebalance that is under way shows as "
         "problems that are gone a few seconds later. Offsets that the group keeps in Kafka "
-        "(offsets.storage=kafka) are not shown. While a member subscribes by a filter (whitelist, "
-        "blacklist), shares are not compared with the rule.",
+        "(offsets.storage=kafka) are not shown. Members that subscribe by a filter (whitelist, "
+        "blacklist) count for the topics that it allows now.",
     .options = options,
     .option_count = OPTIONS,
     .examples = examples,

@@ -7,13 +7,18 @@
 
 static const struct assign_subscription one_stream[] = {{"t", 1}};
 
+static const struct assign_subscription a_filter[] = {{"t.*", 1}};
+
+#define ONE_STREAM                                                                                 \
+    .subscriptions = one_stream, .subscription_count = 1, .topics = one_stream, .topic_count = 1
+
 #define MEMBER_A                                                                                   \
     {                                                                                              \
-        .consumer_id = "g_a", .session = 1, .subscriptions = one_stream, .subscription_count = 1   \
+        .consumer_id = "g_a", .session = 1, ONE_STREAM                                             \
     }
 #define MEMBER_B                                                                                   \
     {                                                                                              \
-        .consumer_id = "g_b", .session = 2, .subscriptions = one_stream, .subscription_count = 1   \
+        .consumer_id = "g_b", .session = 2, ONE_STREAM                                             \
     }
 
 #define OWNED(number, thread, session)                                                             \
@@ -104,24 +109,14 @@ static const struct group_case cases[] = {
      .partition_count = 1,
      .want = "wrong_owner: [t,0] is owned by g_a-1, but range gives it to g_a-0\n"},
     {.name = "range by the code, not by the documentation",
-     .members = {MEMBER_A,
-                 MEMBER_B,
-                 {.consumer_id = "g_c",
-                  .session = 3,
-                  .subscriptions = one_stream,
-                  .subscription_count = 1}},
+     .members = {MEMBER_A, MEMBER_B, {.consumer_id = "g_c", .session = 3, ONE_STREAM}},
      .member_count = 3,
      .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_a-0", 1), OWNED(2, "g_b-0", 2),
                     OWNED(3, "g_c-0", 3)},
      .partition_count = 4,
      .want = ""},
     {.name = "the same by the documentation",
-     .members = {MEMBER_A,
-                 MEMBER_B,
-                 {.consumer_id = "g_c",
-                  .session = 3,
-                  .subscriptions = one_stream,
-                  .subscription_count = 1}},
+     .members = {MEMBER_A, MEMBER_B, {.consumer_id = "g_c", .session = 3, ONE_STREAM}},
      .member_count = 3,
      .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_a-0", 1), OWNED(2, "g_b-0", 2),
                     OWNED(3, "g_c-0", 3)},
@@ -170,35 +165,47 @@ static const struct group_case cases[] = {
      .want = "member: member g_odd cannot be read: no data\n"
              "wrong_owner: [t,0] is owned by g_odd-0, but nobody that subscribes to it should\n"},
     {.name = "a member that Java cannot read takes part",
-     .members = {{.consumer_id = "g_a",
-                  .session = 1,
-                  .breaks = "timestamp is a number",
-                  .subscriptions = one_stream,
-                  .subscription_count = 1}},
+     .members =
+         {{.consumer_id = "g_a", .session = 1, .breaks = "timestamp is a number", ONE_STREAM}},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-0", 1)},
      .partition_count = 1,
      .want = "member: member g_a makes Java members fail: timestamp is a number\n"},
     {.name = "a persistent member",
-     .members = {{.consumer_id = "g_a", .subscriptions = one_stream, .subscription_count = 1}},
+     .members = {{.consumer_id = "g_a", ONE_STREAM}},
      .member_count = 1,
      .partitions = {OWNED(0, "g_a-0", 0)},
      .partition_count = 1,
      .want = "member: member g_a is a persistent node: no session holds it, and it will not go by "
              "itself\n"},
-    {.name = "with a filter, shares are not compared, the rest is",
+    {.name = "a filter counts for what it allows",
      .members = {MEMBER_A,
                  {.consumer_id = "g_f",
                   .session = 4,
                   .pattern = ZK_PATTERN_WHITE_LIST,
-                  .subscriptions = one_stream,
-                  .subscription_count = 1}},
+                  .subscriptions = a_filter,
+                  .subscription_count = 1,
+                  .topics = one_stream,
+                  .topic_count = 1}},
+     .member_count = 2,
+     .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_a-0", 1), OWNED(2, "g_f-0", 4),
+                    OWNED(3, "g_a-0", 1)},
+     .partition_count = 4,
+     .want = "wrong_owner: [t,3] is owned by g_a-0, but range gives it to g_f-0\n"},
+    {.name = "with a filter that is not understood, shares are not compared, the rest is",
+     .members = {MEMBER_A,
+                 {.consumer_id = "g_f",
+                  .session = 4,
+                  .pattern = ZK_PATTERN_WHITE_LIST,
+                  .subscriptions = a_filter,
+                  .subscription_count = 1,
+                  .filter_odd = "no regular expression"}},
      .member_count = 2,
      .partitions = {OWNED(0, "g_f-0", 4), OWNED(1, "g_x-0", 5), OWNED(2, NULL, 0)},
      .partition_count = 3,
      .want = "unregistered: [t,1] is owned by g_x-0, which is not registered\n"
              "unowned: [t,2] has no owner\n"
-             "unchecked: a member subscribes by a filter\n"},
+             "unchecked: the filter of g_f: no regular expression\n"},
     {.name = "an offset that is none",
      .members = {MEMBER_A},
      .member_count = 1,
@@ -263,8 +270,8 @@ static void test_roundrobin_needs_equal_subscriptions(void **state)
     (void)state;
     static const struct assign_subscription two_streams[] = {{"t", 1}, {"u", 2}};
     struct group_member member = MEMBER_A;
-    member.subscriptions = two_streams;
-    member.subscription_count = 2;
+    member.subscriptions = member.topics = two_streams;
+    member.subscription_count = member.topic_count = 2;
     struct group_partition t0 = OWNED(0, "g_a-0", 1), u0 = OWNED(0, "g_a-1", 1);
     struct group_topic topics[] = {{"t", true, &t0, 1}, {"u", true, &u0, 1}};
     struct group_view view = {"g", true, &member, 1, topics, 2};
