@@ -20,7 +20,9 @@ struct rig {
     size_t asked_count;
     struct finder_wanted found[16];
     size_t found_count;
-    char topics[64]; /* of the last question */
+    char topics[64];      /* of the last question */
+    char leaderless[300]; /* the last notice of what has no leader */
+    int leaderless_count;
 };
 
 static void rig_init(struct rig *r, int brokers, uint64_t seed)
@@ -43,6 +45,9 @@ static void take_outputs(struct rig *r)
             r->topics[0] = 0;
             for (size_t k = 0; k < o->metadata.topic_count; k++)
                 strcat(r->topics, o->metadata.topics[k]);
+        } else if (o->type == GROUP_OUT_NOTICE && strstr(o->notice.text, "without a leader")) {
+            snprintf(r->leaderless, sizeof r->leaderless, "%s", o->notice.text);
+            r->leaderless_count++;
         } else if (o->type == GROUP_OUT_LEADERS) {
             for (size_t k = 0; k < o->leaders.count; k++)
                 r->found[r->found_count++] = (struct finder_wanted){o->leaders.list[k].topic, 0,
@@ -193,6 +198,36 @@ static void test_partial_leaders(void **state)
     assert_int_equal(r.found_count, 2);
     assert_int_equal(r.found[0].partition, 2);
     assert_int_equal(r.f.wanted_count, 1);
+    finder_deinit(&r.f);
+}
+
+/* Told when their number changes, not in each round. */
+static void test_leaderless_partitions_are_told(void **state)
+{
+    (void)state;
+    struct rig r;
+    static const struct {
+        int below;      /* partitions with a leader */
+        int told;       /* notices so far */
+        const char *in; /* of the last */
+    } rounds[] = {{1, 1, "leader: 3, the first is [a,1]"}, {1, 1, ""}, {1, 1, ""},
+                  {3, 2, "leader: 1, the first is [a,3]"}, {3, 2, ""}, {4, 2, ""}};
+    rig_init(&r, 1, 1);
+    for (int p = 0; p < 4; p++)
+        want(&r, 0, p);
+    for (size_t i = 0; i < ARRAY_LEN(rounds); i++) {
+        run(&r);
+        scan(&r);
+        tell_leaders(&r, r.metadata_seq, rounds[i].below);
+        assert_int_equal(r.leaderless_count, rounds[i].told);
+        assert_non_null(strstr(r.leaderless, rounds[i].in));
+        r.now_ms += BACKOFF_MS;
+    }
+    want(&r, 0, 3); /* lost again: news */
+    run(&r);
+    scan(&r);
+    tell_leaders(&r, r.metadata_seq, 3);
+    assert_int_equal(r.leaderless_count, 3);
     finder_deinit(&r.f);
 }
 
@@ -369,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_asks_each_broker_once),
         cmocka_unit_test(test_order_comes_from_the_seed),
         cmocka_unit_test(test_partial_leaders),
+        cmocka_unit_test(test_leaderless_partitions_are_told),
         cmocka_unit_test(test_lost_while_paused),
         cmocka_unit_test(test_lost_while_asking),
         cmocka_unit_test(test_clear),

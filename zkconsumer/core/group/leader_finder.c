@@ -192,6 +192,18 @@ static bool is_wanted(const struct leader_finder *f, const struct group_leader *
     return false;
 }
 
+/* One notice each time that their number changes, not one a round. */
+static void tell_leaderless(struct leader_finder *f, struct group_outputs *out)
+{
+    if (f->wanted_count && f->wanted_count != f->told)
+        group_notice(out, 4, "fetch", ZKC_OK,
+                     "partitions without a leader: %zu, the first is [%s,%d]; they stand still, and "
+                     "leaders are looked for every %lld ms (refresh.leader.backoff.ms)",
+                     f->wanted_count, f->wanted[0].topic, f->wanted[0].partition,
+                     (long long)f->backoff_ms);
+    f->told = f->wanted_count;
+}
+
 void finder_metadata(struct leader_finder *f, int64_t now_ms, uint32_t seq, bool failed,
                      const char *text, const struct group_leader *list, size_t count,
                      struct group_outputs *out)
@@ -225,6 +237,7 @@ void finder_metadata(struct leader_finder *f, int64_t now_ms, uint32_t seq, bool
         o->leaders.list = f->leaders;
         o->leaders.count = found;
     }
+    tell_leaderless(f, out);
 }
 
 int64_t finder_deadline_ms(const struct leader_finder *f)

@@ -26,6 +26,7 @@ struct leader_finder {
     size_t topics_cap;
     struct group_leader *leaders; /* of the last GROUP_OUT_LEADERS */
     size_t leaders_cap;
+    size_t told; /* how many partitions the last notice said to be without a leader */
     uint32_t metadata_seq;
     int64_t resume_at_ms;
     int64_t backoff_ms;
