@@ -51,6 +51,11 @@ void cluster_view_deinit(struct cluster_view *v);
 ZKC_MUST_CHECK enum zkc_err cluster_view_copy(const struct cluster_view *v,
                                               struct cluster_view *out);
 
+/* Not there: NULL, and *at is where it belongs. */
+struct view_topic *cluster_view_find_topic(const struct cluster_view *v, struct bytes name,
+                                           size_t *at);
+void view_topic_deinit(struct view_topic *t);
+
 const struct view_topic *cluster_view_topic(const struct cluster_view *v, struct bytes name);
 const struct view_partition *view_topic_partition(const struct view_topic *t, int32_t partition);
 bool cluster_view_lives(const struct cluster_view *v, int32_t broker_id);

@@ -20,10 +20,12 @@ bool fetch_is_due(int32_t max_wait_ms, int32_t min_bytes, size_t partition_count
                   uint64_t readable_bytes, bool any_error);
 
 struct fetch_waiter;
+struct fetch_watch_list;
 
 /* A waiter's interest in a partition. */
 struct fetch_watch {
     struct fetch_watch *next, *prev; /* in its partition's list */
+    struct fetch_watch_list *list;
     struct fetch_waiter *waiter;
     uint32_t bytes;     /* readable by now */
     uint32_t bytes_max; /* what the fetch takes of it at most */
@@ -85,7 +87,7 @@ struct fetch_waiter *fetch_next_due(struct fetch_waiters *w, int64_t now_ms);
 /* Ends the wait without an answer: the connection is gone. Not for one that is over. */
 void fetch_cancel(struct fetch_waiters *w, struct fetch_waiter *waiter);
 
-/* When to call fetch_next_due(); INT64_MAX: after the next append. */
+/* When to call fetch_next_due(); INT64_MAX: after the next append; INT64_MIN: now. */
 int64_t fetch_deadline_ms(const struct fetch_waiters *w);
 
 #endif

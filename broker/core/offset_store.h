@@ -19,7 +19,7 @@ enum offset_step {
     OFFSET_DONE, /* the answer is complete */
 };
 
-struct offset_committer0 {
+struct offset_commit_program {
     const struct offset_commit_request *request;
     struct offset_commit_response *response;
     char *group;             /* owned */
@@ -38,17 +38,17 @@ struct offset_committer0 {
  *
  * ZKC_OK  c->state; *step says whether there is anything to send
  * ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE: close the connection */
-ZKC_MUST_CHECK enum zkc_err offset_commit_begin(struct offset_committer0 *c,
+ZKC_MUST_CHECK enum zkc_err offset_commit_begin(struct offset_commit_program *c,
                                                 const struct offset_commit_request *request,
                                                 const struct cluster_view *view,
                                                 size_t metadata_bytes_max, struct arena *arena,
                                                 struct offset_commit_response *response,
                                                 enum offset_step *step, const struct zk_op **op);
-enum offset_step offset_commit_next(struct offset_committer0 *c, const struct zk_result *answer,
+enum offset_step offset_commit_next(struct offset_commit_program *c, const struct zk_result *answer,
                                     const struct zk_op **op);
-void offset_commit_deinit(struct offset_committer0 *c); /* at any time */
+void offset_commit_deinit(struct offset_commit_program *c); /* at any time */
 
-struct offset_fetcher0 {
+struct offset_fetch_program {
     const struct offset_fetch_request *request;
     struct offset_fetch_response *response;
     char *group; /* owned */
@@ -59,13 +59,13 @@ struct offset_fetcher0 {
 
 /* The same for reading. No node, or an unknown topic: offset -1, metadata "", error 3. A node that
  * is no number: -1 and error -1. */
-ZKC_MUST_CHECK enum zkc_err offset_fetch_begin(struct offset_fetcher0 *f,
+ZKC_MUST_CHECK enum zkc_err offset_fetch_begin(struct offset_fetch_program *f,
                                                const struct offset_fetch_request *request,
                                                const struct cluster_view *view, struct arena *arena,
                                                struct offset_fetch_response *response,
                                                enum offset_step *step, const struct zk_op **op);
-enum offset_step offset_fetch_next(struct offset_fetcher0 *f, const struct zk_result *answer,
+enum offset_step offset_fetch_next(struct offset_fetch_program *f, const struct zk_result *answer,
                                    const struct zk_op **op);
-void offset_fetch_deinit(struct offset_fetcher0 *f);
+void offset_fetch_deinit(struct offset_fetch_program *f);
 
 #endif

@@ -22,11 +22,11 @@ struct produced_set {
     char reason[160];   /* of an error, for the log */
 };
 
-/* Checks `set`, writes offsets from `next_offset` on into it, and describes what is to be appended.
- * Plain messages are changed in place: nothing is copied. If any entry is compressed, all messages
- * are written anew into one wrapper of the last codec seen, in `rewritten`, which is cleared first
- * and must stay as long as out->data. An incomplete last entry is dropped. On an error `set` may
- * have changed.
+/* `set` NULL is a null field: corrupt. Otherwise checks it, writes offsets from `next_offset` on
+ * into it, and describes what is to be appended. Plain messages are changed in place: nothing is
+ * copied. If any entry is compressed, all messages are written anew into one wrapper of the last
+ * codec seen, in `rewritten`, which is cleared first and must stay as long as out->data. An
+ * incomplete last entry is dropped. On an error `set` may have changed.
  *
  * KAFKA_ERR_NONE
  * KAFKA_ERR_CORRUPT_MESSAGE (2)        a wrong CRC, an impossible size, format 1 or 2, an unknown

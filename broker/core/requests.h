@@ -124,10 +124,15 @@ ZKC_MUST_CHECK enum zkc_err metadata_answer(const struct cluster_view *view,
                                             struct arena *arena, struct metadata_response *out,
                                             struct bytes *create, size_t *create_count);
 
+/* Whether a topic of this name would be created: Kafka's Topic.validate, and short enough for its
+ * folder (LOG_TOPIC_NAME_MAX). */
+bool topic_name_may_be_created(struct bytes name);
+
 /* ---- ApiVersions ---- */
 
 /* What this broker answers, by key. With an error (35) only ApiVersions itself, so that a newer
- * client learns which version to ask with (KIP-511). Static. */
-void api_versions_answer(enum kafka_error error, struct api_versions_response *out);
+ * client learns which version to ask with (KIP-511). ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE. */
+ZKC_MUST_CHECK enum zkc_err api_versions_answer(enum kafka_error error, struct arena *arena,
+                                                struct api_versions_response *out);
 
 #endif

@@ -27,8 +27,10 @@ struct segment_index {
 /* Takes over the bytes of an .index file, lent. `file` may have any length; entries of zero behind
  * the last (a file that was preallocated and not trimmed) are left out.
  *
- * ZKC_ERR_CORRUPT  not a multiple of 8 bytes, not ascending, or beyond the segment's `size`:
- *                  rebuild it (segment_recovery.h) */
+ * Only its ends are looked at, so that a start does not read all of it.
+ *
+ * ZKC_ERR_CORRUPT  not a multiple of 8 bytes, the last entry not above the first, or beyond the
+ *                  segment's size: rebuild it (segment_scan.h) */
 ZKC_MUST_CHECK enum zkc_err segment_index_lend(struct segment_index *x, struct bytes file,
                                                uint32_t segment_size);
 
@@ -44,6 +46,13 @@ struct index_entry segment_index_last(const struct segment_index *x, int64_t bas
 /* Appends one. ZKC_ERR_NOMEM. */
 ZKC_MUST_CHECK enum zkc_err segment_index_add(struct segment_index *x, int64_t base_offset,
                                               struct index_entry entry);
+
+/* The same in two steps, the second of which cannot fail: room() is 0 when that many more entries
+ * fit, else the number of entries to allocate (malloc, INDEX_ENTRY_BYTES each) and to install(),
+ * which takes the memory; append() takes entries as the file has them. */
+size_t segment_index_room(const struct segment_index *x, size_t entries);
+void segment_index_install(struct segment_index *x, uint8_t *grown, size_t cap);
+void segment_index_append(struct segment_index *x, const uint8_t *entries, size_t count);
 
 void index_entry_write(uint8_t out[INDEX_ENTRY_BYTES], int64_t base_offset,
                        struct index_entry entry);

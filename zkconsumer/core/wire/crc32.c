@@ -8,11 +8,21 @@ uint32_t wire_crc32(const uint8_t *data, size_t len)
 {
     return crc32_gzip_refl(0, data, len);
 }
+
+uint32_t wire_crc32_more(uint32_t crc, const uint8_t *data, size_t len)
+{
+    return crc32_gzip_refl(crc, data, len);
+}
 #else
 #include <zlib.h>
 
 uint32_t wire_crc32(const uint8_t *data, size_t len)
 {
     return (uint32_t)crc32_z(0, data, len);
+}
+
+uint32_t wire_crc32_more(uint32_t crc, const uint8_t *data, size_t len)
+{
+    return (uint32_t)crc32_z(crc, data, len);
 }
 #endif

@@ -7,4 +7,7 @@
 
 uint32_t wire_crc32(const uint8_t *data, size_t len);
 
+/* Of what `crc` is the CRC of (0: nothing), followed by data. */
+uint32_t wire_crc32_more(uint32_t crc, const uint8_t *data, size_t len);
+
 #endif
