@@ -1,4 +1,5 @@
 #include "tests/bench/measure.h"
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,12 @@ int64_t peak_resident_bytes(void)
         die("cannot read /proc/self/status");
     fclose(file);
     return kib * 1024;
+}
+
+int64_t heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2(); /* of all arenas */
+    return (int64_t)(info.uordblks + info.hblkhd);
 }
 
 void die(const char *fmt, ...)

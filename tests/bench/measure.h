@@ -15,6 +15,9 @@ struct usage usage_since(struct usage begin);
 int64_t resident_bytes(void);
 int64_t peak_resident_bytes(void); /* the most since exec (getrusage's is older than that) */
 
+/* What malloc() has given out, its own overhead included. */
+int64_t heap_bytes(void);
+
 /* Ends the program with a message on stderr. A benchmark has nobody to return errors to. */
 void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 

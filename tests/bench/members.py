@@ -19,11 +19,12 @@ def run(context, arguments):
             for groups in sorted({count, count // 10, 1}, reverse=True)
             if arguments.only in ("", str(groups))]
     print_table(
-        "members: %d in one process on one loop, one topic of %d partitions; RSS is what the process grew\n"
-        "by, for each member; operations are all packets that the ZooKeeper server received until nobody\n"
-        "rebalanced any more" % (count, PARTITIONS),
-        ["groups", "owners", "settled s", "operations", "each", "rebalances", "CPU s", "RSS KiB each",
-         "peak KiB each", "idle CPU ms/s", "closed s"], rows)
+        "members: %d in one process on one loop, one topic of %d partitions. RSS: what the process grew by,\n"
+        "in KiB a member: once idle; at the most; after malloc_trim(); and what of the heap is in use then.\n"
+        "Operations: all packets that the ZooKeeper server received until nobody rebalanced any more."
+        % (count, PARTITIONS),
+        ["groups", "owners", "settled s", "operations", "each", "rebalances", "CPU s", "RSS",
+         "peak", "trimmed", "heap", "idle CPU ms/s", "closed s"], rows)
 
 
 def packets(cluster):
@@ -60,6 +61,8 @@ def measure(context, arguments, cluster, count, groups):
     settled = ask("report", "report", 60)
     time.sleep(1 if arguments.smoke else IDLE_S)
     idle = ask("report", "report", 60)
+    ask("trim", "trimmed", 60)
+    trimmed = ask("report", "report", 60)
     closed = ask("close", "closed", 120)
     process.close_input()
     assert process.wait(60) == 0, process.how_it_ended()
@@ -67,6 +70,8 @@ def measure(context, arguments, cluster, count, groups):
     idle_share = (cpu_ns(idle) - cpu_ns(settled)) / (idle["wall_ns"] - settled["wall_ns"])
     return [groups, idle["owners"], "%.1f" % (settled_at - began_at), operations,
             "%.0f" % (operations / count), idle["rebalances"], "%.1f" % (cpu_ns(settled) / 1e9),
-            "%.1f" % ((idle["bytes"] - idle["before_bytes"]) / 1024 / count),
-            "%.1f" % ((idle["peak_bytes"] - idle["before_bytes"]) / 1024 / count),
+            *("%.1f" % ((figures[after] - figures[before]) / 1024 / count)
+              for figures, before, after in (
+                  (idle, "before_bytes", "bytes"), (idle, "before_bytes", "peak_bytes"),
+                  (trimmed, "before_bytes", "bytes"), (idle, "before_heap_bytes", "heap_bytes"))),
             "%.1f" % (1000 * idle_share), "%.2f" % (closed["wall_ns"] / 1e9)]

@@ -5,6 +5,7 @@
  *
  *     open     opens all and waits until each has been through its first rebalance
  *     report   memory, CPU time and rebalances so far, and how many members own partitions
+ *     trim     has malloc() give back to the system what it keeps for later
  *     close    closes all
  *
  * One consumer of a group of its own comes and goes before, so that what the process needs once is
@@ -12,6 +13,7 @@
 #include "tests/bench/measure.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +28,7 @@ struct fleet {
     int64_t members, groups;
     zkc_loop *loop;
     zkc_consumer **list;
-    int64_t before_bytes;
+    int64_t before_bytes, before_heap_bytes;
     struct usage begin;
 };
 
@@ -107,7 +109,9 @@ static void warm_up(const struct fleet *f)
 
 static void open_all(struct fleet *f)
 {
+    malloc_trim(0);
     f->before_bytes = resident_bytes();
+    f->before_heap_bytes = heap_bytes();
     f->begin = usage_now();
     rebalances = 0;
     for (int64_t i = 0; i < f->members; i++) {
@@ -137,10 +141,12 @@ static void report(const struct fleet *f)
         owners += owned > before;
     }
     printf("report before_bytes=%" PRId64 " bytes=%" PRId64 " peak_bytes=%" PRId64
-           " user_ns=%" PRId64 " system_ns=%" PRId64 " wall_ns=%" PRId64 " owners=%" PRId64
-           " owned=%" PRId64 " rebalances=%lld errors=%lld\n",
-           f->before_bytes, resident_bytes(), peak_resident_bytes(), used.user_ns, used.system_ns,
-           used.wall_ns, owners, owned, rebalances, errors);
+           " before_heap_bytes=%" PRId64 " heap_bytes=%" PRId64 " user_ns=%" PRId64
+           " system_ns=%" PRId64 " wall_ns=%" PRId64 " owners=%" PRId64 " owned=%" PRId64
+           " rebalances=%lld errors=%lld\n",
+           f->before_bytes, resident_bytes(), peak_resident_bytes(), f->before_heap_bytes,
+           heap_bytes(), used.user_ns, used.system_ns, used.wall_ns, owners, owned, rebalances,
+           errors);
 }
 
 static atomic_llong closed;
@@ -196,6 +202,8 @@ int main(int argc, char **argv)
             open_all(&f);
         else if (strcmp(line, "report\n") == 0)
             report(&f);
+        else if (strcmp(line, "trim\n") == 0)
+            printf("trimmed %d\n", malloc_trim(0));
         else if (strcmp(line, "close\n") == 0)
             close_all(&f);
     }
