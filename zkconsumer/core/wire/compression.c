@@ -1,6 +1,7 @@
 #include "zkconsumer/core/wire/compression.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/wire/big_endian.h"
+#include "zkconsumer/core/wire/gunzip.h"
 #include "zkconsumer/core/wire/xxh32.h"
 #include <lz4frame.h>
 #include <snappy-c.h>
@@ -98,46 +99,46 @@ static enum zkc_err sink_wrote(struct sink *s, size_t len, const char **reason)
 
 /* Further members belong to the stream; anything else behind a member is ignored, as by Java's
  * GZIPInputStream. */
-static bool another_member(const z_stream *z)
+static bool is_member(struct bytes rest)
 {
-    return z->avail_in >= 2 && z->next_in[0] == 0x1f && z->next_in[1] == 0x8b;
+    return rest.len >= 2 && rest.data[0] == 0x1f && rest.data[1] == 0x8b;
 }
 
-static enum zkc_err gzip_members(z_stream *z, struct sink *s, const char **reason)
+static enum zkc_err gzip_members(struct gunzip *g, struct sink *s, const char **reason)
 {
     for (;;) {
         enum zkc_err err = sink_open(s, reason);
         if (err)
             return err;
-        z->next_out = s->at;
-        z->avail_out = s->room < UINT32_MAX ? (uInt)s->room : UINT32_MAX;
-        uInt room = z->avail_out;
-        int rc = inflate(z, Z_NO_FLUSH);
-        err = sink_wrote(s, room - z->avail_out, reason);
+        size_t wrote, room = s->room < UINT32_MAX ? s->room : UINT32_MAX;
+        enum gunzip_result result = gunzip_next(g, s->at, room, &wrote);
+        err = sink_wrote(s, wrote, reason);
         if (err)
             return err;
-        if (rc == Z_STREAM_END) {
-            if (!another_member(z))
+        switch (result) {
+        case GUNZIP_END:
+            if (!is_member(gunzip_rest(g)))
                 return ZKC_OK;
-            inflateReset(z);
-        } else if (rc == Z_MEM_ERROR) {
-            return out_of_memory(reason);
-        } else if (rc != Z_OK && rc != Z_BUF_ERROR) {
-            return corrupt(reason, "not a gzip stream");
-        } else if (z->avail_in == 0 && z->avail_out > 0) {
-            return corrupt(reason, "the gzip stream is cut short");
+            gunzip_next_member(g);
+            break;
+        case GUNZIP_MORE:
+            if (wrote < room)
+                return corrupt(reason, "the gzip stream is cut short");
+            break;
+        case GUNZIP_CORRUPT: return corrupt(reason, "not a gzip stream");
+        case GUNZIP_NOMEM: return out_of_memory(reason);
         }
     }
 }
 
 static enum zkc_err gzip_decode(struct bytes in, struct buf *out, const char **reason)
 {
-    z_stream z = {.next_in = (uint8_t *)in.data, .avail_in = (uInt)in.len};
-    if (inflateInit2(&z, GZIP_WINDOW_BITS) != Z_OK)
+    struct gunzip *g = gunzip_new(in);
+    if (!g)
         return out_of_memory(reason);
     struct sink s = sink_of(out, in.len);
-    enum zkc_err err = gzip_members(&z, &s, reason);
-    inflateEnd(&z);
+    enum zkc_err err = gzip_members(g, &s, reason);
+    gunzip_free(g);
     return err;
 }
 

@@ -1,7 +1,7 @@
 /* The codecs of message sets, in the framings that Kafka's world writes. Decompression never trusts
  * an announced length: output is bounded by the maximum of the buffer it goes to, and memory grows
  * with what goes in (at most 22-fold at once) and what really comes out. Beside that a call needs
- * some 50 KB for a short time, for lz4 up to twice the frame's block size (64 KB from Java; at most
+ * some 90 KB for a short time, for lz4 up to twice the frame's block size (64 KB from Java; at most
  * 4 MB).
  *
  * gzip    RFC 1952; members that follow each other are one stream.
