@@ -133,6 +133,8 @@ static enum zkc_err gzip_members(struct gunzip *g, struct sink *s, const char **
 
 static enum zkc_err gzip_decode(struct bytes in, struct buf *out, const char **reason)
 {
+    if (!is_member(in))
+        return corrupt(reason, "not a gzip stream");
     struct gunzip *g = gunzip_new(in);
     if (!g)
         return out_of_memory(reason);
