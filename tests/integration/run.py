@@ -2,6 +2,7 @@
 """Runs one integration test, or lists them all.
 
     run.py FILE::NAME      e.g. run.py harness_test.py::test_one
+    run.py --on zkbroker FILE::NAME    with our own brokers where it says Kafka 0.8.2.2
     run.py --list          one line each: file name tier timeout
 
 Exit codes: 0 passed, 1 failed, 77 skipped, 2 usage. A failed test's folder, with all logs, is kept
@@ -91,6 +92,9 @@ def main(words):
         for line in find_tests():
             print(*line)
         return 0
+    if words[:2] == ["--on", "zkbroker"]:
+        os.environ["ZKC_ON"] = "zkbroker"
+        words = words[2:]
     if len(words) != 1 or "::" not in words[0]:
         print(__doc__, file=sys.stderr)
         return 2

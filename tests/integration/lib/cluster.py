@@ -15,6 +15,8 @@ class Cluster:
     cluster lives. `properties` are for every broker, `broker_properties` ({id: {...}}) and
     `advertised_ports` ({id: port}) for single ones. Topics are not created by asking for them."""
 
+    _broker_class = Broker
+
     def __init__(self, folder, kafka=versions.LEGACY, brokers=1, zookeeper="3.8", chroot="",
                  properties=None, broker_properties=None, advertised_ports=None,
                  zookeeper_properties=None, zookeeper_server=None):
@@ -26,7 +28,7 @@ class Cluster:
         self._owns_zookeeper = zookeeper_server is None
         self._zk = None
         self.brokers = {
-            number: Broker(
+            number: self._broker_class(
                 self.folder / ("broker-%d" % number), kafka, number, self.zookeeper_connect,
                 {"auto.create.topics.enable": "false", **(properties or {}),
                  **(broker_properties or {}).get(number, {})},

@@ -1,4 +1,5 @@
 """What a test gets: makers of everything above, in a folder of its own, all ended when the test ends."""
+import os
 import pathlib
 import shutil
 
@@ -11,6 +12,7 @@ from .our_members import OurMembers
 from .processes import Process
 from .producer import Producer
 from .proxy import KafkaProxy, ZooKeeperProxy
+from .zkbroker import ZkCluster
 from .zookeeper import ZooKeeperServer
 
 
@@ -37,11 +39,22 @@ class Context:
 
     def cluster(self, kafka=versions.LEGACY, brokers=1, zookeeper="3.8", start=True, **options):
         """A running cluster (see Cluster); the test is skipped when the jars are not there. With
-        start=False it is for the test to start, when all proxies know their brokers."""
+        start=False it is for the test to start, when all proxies know their brokers. A test of
+        the legacy release runs on our own brokers when $ZKC_ON says zkbroker (run.py --on)."""
+        if kafka == versions.LEGACY and os.environ.get("ZKC_ON") == "zkbroker":
+            return self.zk_cluster(brokers, zookeeper, start, **options)
         jars.require(kafka)
         if zookeeper == "3.4":
             jars.require(versions.ZOOKEEPER_34_FROM)
         cluster = Cluster(self._new_folder("cluster"), kafka, brokers, zookeeper, **options)
+        self.defer(cluster.kill)
+        return cluster.start() if start else cluster
+
+    def zk_cluster(self, brokers=1, zookeeper="3.8", start=True, **options):
+        """The same of our own brokers; needs no jars."""
+        if zookeeper == "3.4":
+            jars.require(versions.ZOOKEEPER_34_FROM)
+        cluster = ZkCluster(self._new_folder("cluster"), versions.LEGACY, brokers, zookeeper, **options)
         self.defer(cluster.kill)
         return cluster.start() if start else cluster
 
