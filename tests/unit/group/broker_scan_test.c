@@ -15,94 +15,128 @@ struct node {
  * brokers found, as id=host:port, with - for no address; NULL: the scan fails. */
 static const struct scan_case {
     const char *name;
-    bool is_strict;
+    enum scan_mode mode;
     struct node nodes[4];
     const char *asks;
     const char *want;
     enum zkc_err err;
     const char *why; /* part of it */
 } cases[] = {
-    {"none", false, {{0}}, "", "", ZKC_OK, NULL},
-    {"none, strict", true, {{0}}, "", "", ZKC_OK, NULL},
+    {"none", SCAN_USABLE, {{0}}, "", "", ZKC_OK, NULL},
+    {"none, strict", SCAN_STRICT, {{0}}, "", "", ZKC_OK, NULL},
     {"in string order",
-     true,
+     SCAN_STRICT,
      {{"9", ZK_OK, GOOD}, {"2", ZK_OK, GOOD}, {"10", ZK_OK, GOOD}},
      "10 2 9 ",
      "10=h:9092 2=h:9092 9=h:9092 ",
      ZKC_OK,
      NULL},
-    {"one vanishes, lenient",
-     false,
+    {"one vanishes, usable",
+     SCAN_USABLE,
      {{"1", ZK_NO_NODE, NULL}, {"2", ZK_OK, GOOD}},
      "1 2 ",
      "2=h:9092 ",
      ZKC_OK,
      NULL},
+    {"one vanishes, present",
+     SCAN_PRESENT,
+     {{"1", ZK_NO_NODE, NULL}, {"2", ZK_OK, GOOD}},
+     "1 2 ",
+     "2=h:9092 ",
+     ZKC_OK,
+     NULL},
+    {"refused, present",
+     SCAN_PRESENT,
+     {{"1", ZK_NO_AUTH, NULL}},
+     "1 ",
+     NULL,
+     ZKC_ERR_ZOOKEEPER,
+     "NoAuth"},
+    {"broken data, present",
+     SCAN_PRESENT,
+     {{"1", ZK_OK, "{"}},
+     "1 ",
+     NULL,
+     ZKC_ERR_CORRUPT,
+     "/brokers/ids/1: "},
+    {"no number, present",
+     SCAN_PRESENT,
+     {{"x1", ZK_OK, GOOD}},
+     "x1 ",
+     NULL,
+     ZKC_ERR_CORRUPT,
+     "must be a number"},
     {"one vanishes, strict",
-     true,
+     SCAN_STRICT,
      {{"1", ZK_NO_NODE, NULL}, {"2", ZK_OK, GOOD}},
      "1 ",
      NULL,
      ZKC_ERR_ZOOKEEPER,
      "getData /brokers/ids/1: NoNode"},
-    {"refused, strict", true, {{"1", ZK_NO_AUTH, NULL}}, "1 ", NULL, ZKC_ERR_ZOOKEEPER, "NoAuth"},
-    {"refused, lenient",
-     false,
+    {"refused, strict",
+     SCAN_STRICT,
+     {{"1", ZK_NO_AUTH, NULL}},
+     "1 ",
+     NULL,
+     ZKC_ERR_ZOOKEEPER,
+     "NoAuth"},
+    {"refused, usable",
+     SCAN_USABLE,
      {{"1", ZK_NO_AUTH, NULL}, {"2", ZK_OK, GOOD}},
      "1 2 ",
      "2=h:9092 ",
      ZKC_OK,
      NULL},
     {"no number, strict",
-     true,
+     SCAN_STRICT,
      {{"x1", ZK_OK, GOOD}, {"2", ZK_OK, GOOD}},
      "2 x1 ",
      NULL,
      ZKC_ERR_CORRUPT,
      "/brokers/ids/x1: the name of a broker's node must be a number"},
-    {"no numbers, lenient",
-     false,
+    {"no numbers, usable",
+     SCAN_USABLE,
      {{"1x", ZK_OK, GOOD}, {"-3", ZK_OK, GOOD}, {"2147483648", ZK_OK, GOOD}, {"7", ZK_OK, GOOD}},
      "-3 1x 2147483648 7 ",
      "7=h:9092 ",
      ZKC_OK,
      NULL},
     {"largest number",
-     true,
+     SCAN_STRICT,
      {{"2147483647", ZK_OK, GOOD}},
      "2147483647 ",
      "2147483647=h:9092 ",
      ZKC_OK,
      NULL},
     {"host:null, reached by its endpoint",
-     true,
+     SCAN_STRICT,
      {{"1", ZK_OK, ENDPOINT}},
      "1 ",
      "1=e:9093 ",
      ZKC_OK,
      NULL},
     {"no plain text endpoint: counts, without an address",
-     true,
+     SCAN_STRICT,
      {{"1", ZK_OK, TLS_ONLY}, {"2", ZK_OK, GOOD}},
      "1 2 ",
      "1=- 2=h:9092 ",
      ZKC_OK,
      NULL},
     {"broken data, strict",
-     true,
+     SCAN_STRICT,
      {{"1", ZK_OK, "{"}},
      "1 ",
      NULL,
      ZKC_ERR_CORRUPT,
      "/brokers/ids/1: "},
-    {"broken data, lenient",
-     false,
+    {"broken data, usable",
+     SCAN_USABLE,
      {{"1", ZK_OK, "{"}, {"2", ZK_OK, GOOD}},
      "1 2 ",
      "2=h:9092 ",
      ZKC_OK,
      NULL},
-    {"null data, lenient", false, {{"1", ZK_OK, NULL}}, "1 ", "", ZKC_OK, NULL},
+    {"null data, usable", SCAN_USABLE, {{"1", ZK_OK, NULL}}, "1 ", "", ZKC_OK, NULL},
 };
 
 static const struct node *node_of(const struct scan_case *c, const char *path)
@@ -143,7 +177,7 @@ static void run(const struct scan_case *c)
         names[count] = c->nodes[count].name;
         count++;
     }
-    broker_scan_begin(&s, c->is_strict, true, &op);
+    broker_scan_begin(&s, c->mode, true, &op);
     assert_true(op.type == ZK_OP_CHILDREN && op.watch && strcmp(op.path, "/brokers/ids") == 0);
     struct zk_result result = {.children = names, .children_count = count};
     enum scan_step step = broker_scan_next(&s, &result, &op, &err, &why);
@@ -173,7 +207,7 @@ static void test_brokers(void **state)
         run(c);
 }
 
-/* The list itself cannot be read. A missing one is an empty one, also for the strict. */
+/* The list itself cannot be read. A missing one is an empty one, also for a strict scan. */
 static void test_list(void **state)
 {
     (void)state;
@@ -183,12 +217,12 @@ static void test_list(void **state)
         enum zkc_err err;
     } lists[] = {{ZK_NO_NODE, SCAN_DONE, ZKC_OK}, {ZK_NO_AUTH, SCAN_FAILED, ZKC_ERR_ZOOKEEPER}};
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        for (int strict = 0; strict <= 1; strict++) {
+        for (int mode = SCAN_STRICT; mode <= SCAN_USABLE; mode++) {
             struct broker_scan s = {0};
             struct zk_op op;
             struct why why;
             enum zkc_err err;
-            broker_scan_begin(&s, strict, false, &op);
+            broker_scan_begin(&s, (enum scan_mode)mode, false, &op);
             assert_false(op.watch);
             struct zk_result result = {.zk_rc = lists[i].zk_rc};
             assert_int_equal(broker_scan_next(&s, &result, &op, &err, &why), lists[i].want);
@@ -198,13 +232,13 @@ static void test_list(void **state)
         }
 }
 
-static enum scan_step scan_names(const char *const *names, size_t count, bool strict,
+static enum scan_step scan_names(const char *const *names, size_t count, enum scan_mode mode,
                                  struct why *why)
 {
     struct broker_scan s = {0};
     struct zk_op op;
     enum zkc_err err;
-    broker_scan_begin(&s, strict, false, &op);
+    broker_scan_begin(&s, mode, false, &op);
     struct zk_result result = {.children = names, .children_count = count};
     enum scan_step step = broker_scan_next(&s, &result, &op, &err, why);
     broker_scan_deinit(&s);
@@ -218,17 +252,18 @@ static void test_limits(void **state)
     struct why why;
     for (size_t i = 0; i < ARRAY_LEN(many); i++)
         many[i] = "1";
-    assert_int_equal(scan_names(many, BROKER_SCAN_MAX, true, &why), SCAN_SEND);
-    assert_int_equal(scan_names(many, BROKER_SCAN_MAX + 1, true, &why), SCAN_FAILED);
+    assert_int_equal(scan_names(many, BROKER_SCAN_MAX, SCAN_STRICT, &why), SCAN_SEND);
+    assert_int_equal(scan_names(many, BROKER_SCAN_MAX + 1, SCAN_STRICT, &why), SCAN_FAILED);
     assert_non_null(strstr(why.text, "10001 nodes"));
 
     char name[100];
     memset(name, '1', sizeof name);
     name[sizeof name - 1] = 0;
     const char *names[] = {name, "2"};
-    assert_int_equal(scan_names(names, 1, true, &why), SCAN_FAILED);
+    assert_int_equal(scan_names(names, 1, SCAN_STRICT, &why), SCAN_FAILED);
     assert_non_null(strstr(why.text, "a name of more than"));
-    assert_int_equal(scan_names(names, 2, false, &why), SCAN_SEND); /* skipped like any other */
+    assert_int_equal(scan_names(names, 2, SCAN_USABLE, &why),
+                     SCAN_SEND); /* skipped like any other */
 }
 
 /* A scan may be begun again at any point. */
@@ -241,7 +276,7 @@ static void test_begin_again(void **state)
     struct why why;
     enum zkc_err err;
     for (int answers = 0; answers <= 3; answers++) {
-        broker_scan_begin(&s, true, false, &op);
+        broker_scan_begin(&s, SCAN_STRICT, false, &op);
         for (int i = 0; i < answers; i++) {
             struct zk_result result = {.data = bytes_of_text(GOOD)};
             if (i == 0)

@@ -291,6 +291,18 @@ static void send_events(struct world *w)
     }
 }
 
+void world_put(struct world *w, const char *path, const char *text)
+{
+    fake_zk_put(w->zk, path, text);
+    send_events(w);
+}
+
+void world_remove(struct world *w, const char *path)
+{
+    fake_zk_remove(w->zk, path);
+    send_events(w);
+}
+
 void world_put_topic(struct world *w, const char *topic, int partitions)
 {
     char path[300], text[4000];
@@ -299,8 +311,7 @@ void world_put_topic(struct world *w, const char *topic, int partitions)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s\"%d\":[0]", i ? "," : "", i);
     snprintf(text + n, sizeof text - n, "}}");
     snprintf(path, sizeof path, "/brokers/topics/%s", topic);
-    fake_zk_put(w->zk, path, text);
-    send_events(w);
+    world_put(w, path, text);
 }
 
 void world_put_broker(struct world *w, int id)
@@ -310,16 +321,14 @@ void world_put_broker(struct world *w, int id)
     snprintf(text, sizeof text,
              "{\"jmx_port\":-1,\"timestamp\":\"1\",\"host\":\"b%d\",\"version\":1,\"port\":9092}",
              id);
-    fake_zk_put(w->zk, path, text);
-    send_events(w);
+    world_put(w, path, text);
 }
 
 void world_remove_broker(struct world *w, int id)
 {
     char path[64];
     snprintf(path, sizeof path, "/brokers/ids/%d", id);
-    fake_zk_remove(w->zk, path);
-    send_events(w);
+    world_remove(w, path);
 }
 
 /* ---- the log ---- */
@@ -329,20 +338,19 @@ static void log_request(struct world_member *m, enum group_lane lane, const stru
 {
     struct world_link *l = m->link;
     static const char letters[GROUP_LANE_COUNT] = {'R', 'E', 'C', 'F'};
-    char text[1000];
-    int n = snprintf(text, sizeof text, "%c %s%s %s", letters[lane], zk_op_name(op->type),
-                     op->watch ? " w" : "", op->path);
-    if (op->data.data)
-        n += snprintf(text + n, sizeof text - (size_t)n, " = %.*s", (int)op->data.len,
-                      (const char *)op->data.data);
-    if (outcome[0])
-        snprintf(text + n, sizeof text - (size_t)n, " -> %s", outcome);
+    char *text;
+    bool has_data = op->data.data != NULL;
+    int n =
+        asprintf(&text, "%c %s%s %s%s%.*s%s%s", letters[lane], zk_op_name(op->type),
+                 op->watch ? " w" : "", op->path, has_data ? " = " : "", (int)op->data.len,
+                 has_data ? (const char *)op->data.data : "", outcome[0] ? " -> " : "", outcome);
+    assert_true(n > 0);
     if (l->asked_count == l->asked_cap) {
         l->asked_cap = l->asked_cap ? l->asked_cap * 2 : 64;
         l->asked = realloc(l->asked, l->asked_cap * sizeof *l->asked);
         assert_non_null(l->asked);
     }
-    l->asked[l->asked_count++] = strdup(text);
+    l->asked[l->asked_count++] = text;
 }
 
 size_t world_asked_count(const struct world_member *m)
@@ -463,7 +471,7 @@ void world_cut(struct world_member *m, int64_t silence_ms, int64_t down_ms)
     post(w, message_new(m, MESSAGE_CONNECT, w->now_ms + silence_ms + down_ms));
 }
 
-static void end_session(struct world *w, int64_t session)
+void world_end_session(struct world *w, int64_t session)
 {
     if (!fake_zk_is_open(w->zk, session))
         return;
@@ -473,7 +481,7 @@ static void end_session(struct world *w, int64_t session)
 
 void world_expire(struct world_member *m)
 {
-    end_session(m->world, m->session);
+    world_end_session(m->world, m->session);
     world_cut(m, 0, m->world->options.reconnect_ms);
 }
 
@@ -678,7 +686,7 @@ static void deliver_expire(struct world *w, const struct message *msg)
     bool is_heard_of = m->machine && m->session == msg->session &&
                        (m->link->is_up || m->link->connection != msg->connection);
     if (!is_heard_of)
-        end_session(w, msg->session);
+        world_end_session(w, msg->session);
 }
 
 /* True: the message has been kept. */
@@ -863,7 +871,7 @@ static void close_session(struct world_member *m)
 {
     free_machine(m);
     if (m->link->is_up)
-        end_session(m->world, m->session);
+        world_end_session(m->world, m->session);
     m->link->is_up = m->link->is_connected = false;
     m->link->connection++;
 }

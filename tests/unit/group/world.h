@@ -79,6 +79,10 @@ int64_t world_now_ms(const struct world *w);
 struct rng *world_rng(struct world *w);
 void world_set_hook(struct world *w, world_hook *hook, void *user);
 
+/* As somebody outside: see fake_zk.h. */
+void world_put(struct world *w, const char *path, const char *text);
+void world_remove(struct world *w, const char *path);
+
 /* Topics and brokers, as their writers leave them. */
 void world_put_topic(struct world *w, const char *topic, int partitions);
 void world_put_broker(struct world *w, int id);
@@ -101,8 +105,11 @@ void world_crash(struct world_member *m); /* its session ends a session timeout 
  * there again `down_ms` after that. The session ends when that takes longer than its timeout. */
 void world_cut(struct world_member *m, int64_t silence_ms, int64_t down_ms);
 
-/* The server ends the session now. */
+/* The server ends the session now, and the connection with it. */
 void world_expire(struct world_member *m);
+
+/* The server ends any session now. */
+void world_end_session(struct world *w, int64_t session);
 
 /* The server answers what WORLD_HOLD has held back, in order. */
 void world_release(struct world *w);

@@ -42,7 +42,7 @@ static enum phase phase_of(const struct attempt *a)
 }
 
 void attempt_begin(struct attempt *a, const struct attempt_config *config, uint32_t rebalance,
-                   uint32_t number, bool watch_brokers, struct group_claim *owned,
+                   uint32_t number, bool watch_brokers, const struct group_claim *owned,
                    size_t owned_count)
 {
     attempt_deinit(a);
@@ -128,8 +128,8 @@ static enum attempt_step begin_phase(struct attempt *a, bool leaving, struct zk_
     a->i = 0;
     switch (phase_of(a)) {
     case PHASE_BEGIN: break;
-    case PHASE_BROKERS_STRICT:
-    case PHASE_BROKERS: return brokers_begin(a, phase_of(a) == PHASE_BROKERS_STRICT, op);
+    case PHASE_BROKERS_STRICT: return brokers_begin(a, SCAN_STRICT, op);
+    case PHASE_BROKERS: return brokers_begin(a, SCAN_PRESENT, op);
     case PHASE_OWN: return own_begin(a, op);
     case PHASE_STOP: return ATTEMPT_STOP;
     case PHASE_COMMIT: return ATTEMPT_COMMIT;

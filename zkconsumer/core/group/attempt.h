@@ -73,8 +73,9 @@ struct attempt {
     bool expanding;          /* the topics for the filter of the last member are being listed */
     struct zk_topic *topics; /* one for each subscription */
     struct attempt_view view;
-    struct group_claim *release; /* what to give back; borrowed from the owner of the set */
+    const struct group_claim *release; /* what to give back, by topic; borrowed */
     size_t release_count;
+    size_t released;            /* those at the front whose topics have been given back whole */
     struct group_claim *claims; /* decided */
     size_t claim_count;
     bool *claimed; /* claims[k] has been created in this attempt */
@@ -99,7 +100,7 @@ enum attempt_step {
  * until ATTEMPT_RELEASED. The first step is attempt_next(a, NULL, ...). The struct must be zero
  * before the first use. */
 void attempt_begin(struct attempt *a, const struct attempt_config *config, uint32_t rebalance,
-                   uint32_t number, bool watch_brokers, struct group_claim *owned,
+                   uint32_t number, bool watch_brokers, const struct group_claim *owned,
                    size_t owned_count);
 
 /* `leaving`: the member is shutting down: the attempt fails once it has read the offsets. */

@@ -34,9 +34,12 @@ enum attempt_step release_begin(struct attempt *a, struct zk_op *op)
 enum attempt_step release_answer(struct attempt *a, const struct zk_result *answer,
                                  struct zk_op *op, struct group_outputs *out)
 {
-    if (!is_deleted(&a->release[a->i], answer->zk_rc, out))
+    const struct group_claim *c = &a->release[a->i];
+    if (!is_deleted(c, answer->zk_rc, out))
         return attempt_refused(a, "delete", a->path, answer->zk_rc);
     a->i++;
+    if (a->i == a->release_count || a->release[a->i].topic_index != c->topic_index)
+        a->released = a->i;
     return release_begin(a, op);
 }
 
@@ -102,8 +105,10 @@ static enum attempt_step claim_send(struct attempt *a, struct zk_op *op)
     a->thread_id = zk_thread_id(a->config->consumer_id, c->thread);
     creator_deinit(&a->creator);
     if (!a->path || !a->thread_id ||
-        creator_begin(&a->creator, a->path, bytes_of_text(a->thread_id), true, op))
-        return attempt_no_memory(a);
+        creator_begin(&a->creator, a->path, bytes_of_text(a->thread_id), true, op)) {
+        attempt_no_memory(a);
+        return undo_begin(a, op);
+    }
     return ATTEMPT_SEND;
 }
 

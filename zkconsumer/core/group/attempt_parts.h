@@ -27,9 +27,8 @@ void attempt_free_names(struct attempt *a);
 
 /* ---- attempt_read.c ---- */
 
-/* `is_strict`: as in broker_scan.h; a scan that is not strict and finds no broker gives
- * ATTEMPT_NO_BROKERS. */
-enum attempt_step brokers_begin(struct attempt *a, bool is_strict, struct zk_op *op);
+/* SCAN_PRESENT gives ATTEMPT_NO_BROKERS when there is none. */
+enum attempt_step brokers_begin(struct attempt *a, enum scan_mode mode, struct zk_op *op);
 enum attempt_step brokers_answer(struct attempt *a, const struct zk_result *answer,
                                  struct zk_op *op);
 

@@ -6,9 +6,9 @@
 
 /* ---- brokers ---- */
 
-enum attempt_step brokers_begin(struct attempt *a, bool is_strict, struct zk_op *op)
+enum attempt_step brokers_begin(struct attempt *a, enum scan_mode mode, struct zk_op *op)
 {
-    broker_scan_begin(&a->brokers, is_strict, a->watch_brokers, op);
+    broker_scan_begin(&a->brokers, mode, a->watch_brokers, op);
     return ATTEMPT_SEND;
 }
 
@@ -21,7 +21,7 @@ enum attempt_step brokers_answer(struct attempt *a, const struct zk_result *answ
     case SCAN_FAILED: return err == ZKC_ERR_NOMEM ? attempt_no_memory(a) : ATTEMPT_FAILED;
     case SCAN_DONE: break;
     }
-    bool none = a->brokers.broker_count == 0 && !a->brokers.strict;
+    bool none = a->brokers.broker_count == 0 && a->brokers.mode == SCAN_PRESENT;
     return none ? ATTEMPT_NO_BROKERS : ATTEMPT_NEXT_PHASE;
 }
 
@@ -295,15 +295,17 @@ enum attempt_step offsets_answer(struct attempt *a, const struct zk_result *answ
 {
     struct group_claim *c = &a->claims[a->i];
     struct why why;
-    if (answer->zk_rc == ZK_NO_NODE)
-        c->offset = -1;
-    else if (answer->zk_rc != ZK_OK)
-        return attempt_refused(a, "getData", a->path, answer->zk_rc);
-    else if (zk_offset_read(answer->data, &c->offset, &why)) {
-        why_set(&a->why, "offset %s: %s; set it to a bare decimal number, or delete the node",
-                a->path, why.text);
+    int64_t stored = -1;
+    if (answer->zk_rc != ZK_OK && answer->zk_rc != ZK_NO_NODE) {
+        attempt_refused(a, "getData", a->path, answer->zk_rc);
         return undo_begin(a, op); /* of what was claimed, where claims come before offsets */
     }
+    if (answer->zk_rc == ZK_OK && zk_offset_read(answer->data, &stored, &why)) {
+        why_set(&a->why, "offset %s: %s; set it to a bare decimal number, or delete the node",
+                a->path, why.text);
+        return undo_begin(a, op);
+    }
+    c->offset = stored < 0 ? -1 : stored;
     struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);
     o->offset.topic = c->topic;
     o->offset.partition = c->partition;

@@ -14,10 +14,10 @@ void broker_scan_deinit(struct broker_scan *s)
     *s = (struct broker_scan){0};
 }
 
-void broker_scan_begin(struct broker_scan *s, bool strict, bool watch, struct zk_op *op)
+void broker_scan_begin(struct broker_scan *s, enum scan_mode mode, bool watch, struct zk_op *op)
 {
     broker_scan_deinit(s);
-    s->strict = strict;
+    s->mode = mode;
     *op = (struct zk_op){.type = ZK_OP_CHILDREN, .path = ZK_PATH_BROKER_IDS, .watch = watch};
 }
 
@@ -84,7 +84,7 @@ static enum zkc_err take_broker(struct broker_scan *s, const struct zk_result *a
     return err;
 }
 
-/* Takes the answer to a read. What is wrong with one broker ends a strict scan only. */
+/* Takes the answer to a read. */
 static enum zkc_err take_answer(struct broker_scan *s, const struct zk_result *answer,
                                 struct why *why)
 {
@@ -97,7 +97,9 @@ static enum zkc_err take_answer(struct broker_scan *s, const struct zk_result *a
         err = ZKC_ERR_ZOOKEEPER;
     }
     s->at++;
-    return s->strict || err == ZKC_ERR_NOMEM ? err : ZKC_OK;
+    bool is_skipped =
+        s->mode == SCAN_USABLE || (s->mode == SCAN_PRESENT && answer->zk_rc == ZK_NO_NODE);
+    return is_skipped && err != ZKC_ERR_NOMEM ? ZKC_OK : err;
 }
 
 /* Reads the next broker whose name makes a path. */
@@ -110,7 +112,7 @@ static enum scan_step read_next(struct broker_scan *s, struct zk_op *op, enum zk
             *op = (struct zk_op){.type = ZK_OP_GET, .path = s->path};
             return SCAN_SEND;
         }
-        if (!s->strict)
+        if (s->mode == SCAN_USABLE)
             continue;
         why_set(why, "%s: a broker's node has a name of more than %zu bytes", ZK_PATH_BROKER_IDS,
                 sizeof s->path);

@@ -1,8 +1,5 @@
 /* Reads who is registered under /brokers/ids: the list, then each broker in string order. An op
- * program (creator.h). Source: Kafka 0.8.2 ZkUtils.getCluster (strict: a node that vanishes or
- * cannot be read ends the scan) and ZkUtils.getAllBrokersInCluster (one that vanishes is skipped;
- * here one that cannot be read is skipped too, where Java throws). A missing /brokers/ids is an
- * empty list for both. */
+ * program (creator.h). A missing /brokers/ids is an empty list. */
 #ifndef ZKC_GROUP_BROKER_SCAN_H
 #define ZKC_GROUP_BROKER_SCAN_H
 
@@ -13,6 +10,13 @@
 /* More is refused: no cluster has it. */
 #define BROKER_SCAN_MAX 10000
 
+/* What ends a scan. */
+enum scan_mode {
+    SCAN_STRICT,  /* a broker that vanishes or cannot be read (ZkUtils.getCluster of 0.8.2) */
+    SCAN_PRESENT, /* one that cannot be read; what vanishes is skipped (.getAllBrokersInCluster) */
+    SCAN_USABLE,  /* nothing: both are skipped */
+};
+
 struct scanned_broker {
     int32_t id;
     struct zk_broker broker; /* host NULL: not reachable for us, see `why` */
@@ -20,7 +24,7 @@ struct scanned_broker {
 };
 
 struct broker_scan {
-    bool strict;
+    enum scan_mode mode;
     char **names; /* sorted */
     size_t name_count;
     size_t at; /* the name being read */
@@ -32,7 +36,7 @@ struct broker_scan {
 enum scan_step { SCAN_SEND, SCAN_DONE, SCAN_FAILED };
 
 /* `watch` leaves a watch on the list. */
-void broker_scan_begin(struct broker_scan *s, bool strict, bool watch, struct zk_op *op);
+void broker_scan_begin(struct broker_scan *s, enum scan_mode mode, bool watch, struct zk_op *op);
 
 /* SCAN_DONE: brokers, broker_count are valid until the scan is begun again or deinited.
  * SCAN_FAILED: *err and why say how. */

@@ -78,7 +78,7 @@ void finder_run(struct leader_finder *f, int64_t now_ms, struct lane *lanes, boo
         return;
     struct zk_op op;
     f->state = FINDER_SCANNING;
-    broker_scan_begin(&f->scan, false, watch_brokers, &op);
+    broker_scan_begin(&f->scan, SCAN_USABLE, watch_brokers, &op);
     lane_send(lanes, GROUP_LANE_FINDER, &op, connected, out);
 }
 

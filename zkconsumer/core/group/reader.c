@@ -151,6 +151,8 @@ static void take_stored(struct reader *r, const struct zk_result *answer, struct
         if (err)
             group_notice(out, 3, "offset", err, "offset %s: %s; starting by auto.offset.reset",
                          r->path, why.text);
+        else if (c->offset < 0)
+            c->offset = -1; /* any negative number means none */
     } else if (answer->zk_rc != ZK_NO_NODE) {
         group_notice(out, 3, "offset", ZKC_ERR_ZOOKEEPER,
                      "getData %s: %s (%d); starting by auto.offset.reset", r->path,

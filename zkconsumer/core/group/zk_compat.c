@@ -29,6 +29,7 @@ void zk_compat_free(struct zk_compat *m)
     if (!m)
         return;
     attempt_deinit(&m->attempt);
+    attempt_deinit(&m->ended);
     registrar_deinit(&m->registrar);
     committer_deinit(&m->committer);
     finder_deinit(&m->finder);
@@ -123,7 +124,7 @@ enum zkc_err zk_compat_new(const struct zk_compat_config *config, int64_t now_ms
 void compat_say_state(struct zk_compat *m, struct group_outputs *out)
 {
     struct group_output *o = group_emit(out, GROUP_OUT_STATE);
-    o->state.registered = m->state == SUBSCRIBING || m->state == RUNNING;
+    o->state.registered = m->is_registered;
     o->state.settled = m->is_settled;
     o->state.gave_up = m->gave_up;
 }
@@ -152,6 +153,7 @@ void compat_stop_fetchers(struct zk_compat *m, enum group_stop_why why, struct g
     if (m->lost && why != GROUP_STOP_LEAVE)
         why = GROUP_STOP_LOST;
     m->lost = false;
+    m->is_fetching = false;
     group_emit(out, GROUP_OUT_STOP)->stop = why;
 }
 
@@ -208,7 +210,7 @@ static void leader_lost(struct zk_compat *m, const struct group_input *in,
 {
     const struct group_claim *c =
         claims_find(m->owned, m->owned_count, in->leader_lost.topic, in->leader_lost.partition);
-    if (!c)
+    if (!c || !m->is_fetching)
         return;
     struct finder_wanted wanted = {c->topic, c->topic_index, c->partition};
     if (finder_want(&m->finder, &wanted, 1))
@@ -297,6 +299,7 @@ void zk_compat_step(struct zk_compat *m, const struct group_input *in, struct gr
     group_outputs_clear(out);
     m->now_ms = in->now_ms;
     m->wall_ms = in->wall_ms;
+    compat_rebalance_forget(m);
     if (m->state == CLOSED)
         return;
     switch (in->type) { /* all choices are here; the helpers do one thing each */
@@ -333,9 +336,11 @@ static int64_t earlier(int64_t a, int64_t b)
 
 int64_t zk_compat_deadline_ms(const struct zk_compat *m)
 {
-    int64_t at = earlier(m->resend_at_ms, m->register_at_ms);
     if (m->state == CLOSED)
         return INT64_MAX;
+    if (m->has_ended)
+        return m->now_ms;
+    int64_t at = earlier(m->resend_at_ms, m->register_at_ms);
     at = earlier(at, m->backoff_until_ms);
     at = earlier(at, m->commit_at_ms);
     return earlier(at, finder_deadline_ms(&m->finder));

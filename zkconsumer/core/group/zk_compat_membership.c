@@ -13,10 +13,11 @@ static enum group_lane registration_lane(const struct zk_compat *m)
 static void registered(struct zk_compat *m, struct group_outputs *out)
 {
     group_notice(out, 6, "member", ZKC_OK, "%s registered with group %s", m->consumer_id, m->group);
+    m->is_registered = true;
+    compat_say_state(m, out);
     if (m->state == REGISTERING) {
         compat_move(m, SUBSCRIBING);
         m->subscribing_at = 0;
-        compat_say_state(m, out);
         compat_send_watching(m, GROUP_LANE_REBALANCE, ZK_OP_EXISTS, m->ids_path, out);
     } else {
         m->ev = EV_WANTS_LOCK;
@@ -137,6 +138,10 @@ void compat_expired(struct zk_compat *m, struct group_outputs *out)
     group_notice(out, 4, "member", ZKC_OK,
                  "ZK expired; release old broker parition ownership; re-register consumer %s",
                  m->consumer_id);
+    if (m->is_registered) {
+        m->is_registered = false;
+        compat_say_state(m, out);
+    }
     if (m->state != SUBSCRIBING && m->state != RUNNING)
         return;
     event_queue_push(&m->events, EVENT_SESSION, 0);

@@ -51,7 +51,8 @@ struct zk_compat {
     enum member_state state;
     int64_t now_ms, wall_ms; /* of the input being fed */
     bool connected;
-    bool is_settled; /* the first rebalance has ended */
+    bool is_registered; /* the id node is this session's */
+    bool is_settled;    /* the first rebalance has ended */
     bool gave_up;
     bool leave_wanted;
     bool is_stopped; /* while leaving: the fetchers are down, what they reached is queued */
@@ -79,8 +80,11 @@ struct zk_compat {
     bool watching_exists; /* of RB_WATCHING: exists is under way, then the list */
     int64_t backoff_until_ms;
     struct attempt attempt;
+    struct attempt ended; /* outputs of the last step may point into it */
+    bool has_ended;       /* it is to be given back in the next step */
     struct group_claim *owned;
     size_t owned_count;
+    bool is_fetching; /* between assignment and stop */
 
     /* commits */
     int64_t commit_at_ms;
@@ -103,7 +107,7 @@ void compat_send(struct zk_compat *m, enum group_lane lane, const struct zk_op *
 void compat_send_watching(struct zk_compat *m, enum group_lane lane, enum zk_op_type type,
                           const char *path, struct group_outputs *out);
 
-/* Closes the gates and forgets who was looked for. */
+/* Closes the gates and forgets what was looked for. */
 void compat_stop_fetchers(struct zk_compat *m, enum group_stop_why why, struct group_outputs *out);
 
 /* ---- zk_compat_rebalance.c ---- */
@@ -123,6 +127,9 @@ void compat_rebalance_commit_failed(struct zk_compat *m, const char *text,
 /* No commit runs or waits. */
 void compat_rebalance_commits_done(struct zk_compat *m, struct group_outputs *out);
 void compat_rebalance_time(struct zk_compat *m, struct group_outputs *out);
+
+/* Gives back the memory of the attempt that ended in the last step. */
+void compat_rebalance_forget(struct zk_compat *m);
 
 /* ---- zk_compat_membership.c ---- */
 

@@ -29,8 +29,25 @@ void compat_rebalance_begin(struct zk_compat *m, enum holder holder, struct grou
     begin_attempt(m, out);
 }
 
+void compat_rebalance_forget(struct zk_compat *m)
+{
+    if (m->has_ended)
+        attempt_deinit(&m->ended);
+    m->has_ended = false;
+}
+
+/* Outputs of this step may point into the attempt: it is kept for one step more. */
+static void keep_attempt(struct zk_compat *m)
+{
+    compat_rebalance_forget(m);
+    m->ended = m->attempt;
+    m->attempt = (struct attempt){0};
+    m->has_ended = true;
+}
+
 static void end_rebalance(struct zk_compat *m, bool ok, struct group_outputs *out)
 {
+    bool is_news = !m->is_settled || !ok || m->gave_up;
     m->gave_up = !ok;
     struct group_output *o = group_emit(out, GROUP_OUT_REBALANCE_END);
     o->rebalance_end.rebalance = m->rebalance;
@@ -43,11 +60,10 @@ static void end_rebalance(struct zk_compat *m, bool ok, struct group_outputs *ou
             "%s can't rebalance after %u retries: %s. It stays registered and owns nothing "
             "until the next change of members or partitions",
             m->consumer_id, m->attempt_number + 1, m->attempt.why.text);
-    if (!m->is_settled || !ok) {
-        m->is_settled = true;
+    m->is_settled = true;
+    if (is_news)
         compat_say_state(m, out);
-    }
-    attempt_deinit(&m->attempt);
+    keep_attempt(m);
     if (m->holder == SESSION_HANDLER)
         m->ev = EV_IDLE;
     m->holder = NOBODY;
@@ -65,8 +81,27 @@ static void end_attempt(struct zk_compat *m, bool ok, struct group_outputs *out)
     o->try_end.why = ok ? "" : m->attempt.why.text;
 }
 
+/* Topics of the owned set that were given back whole are ours no more, even if a later delete was
+ * refused (ZKRebalancerListener.releasePartitionOwnership removes topic by topic). */
+static void forget_released(struct zk_compat *m)
+{
+    size_t released = m->attempt.released;
+    m->attempt.released = 0;
+    if (released == 0 || m->owned_count == 0)
+        return; /* nothing was given back, or the session has ended meanwhile */
+    m->owned_count -= released;
+    memmove(&m->owned[0], &m->owned[released], m->owned_count * sizeof *m->owned);
+}
+
+static void forget_owned(struct zk_compat *m)
+{
+    m->owned_count = 0;
+    m->attempt.released = 0;
+}
+
 static void fail_attempt(struct zk_compat *m, struct group_outputs *out)
 {
+    forget_released(m);
     end_attempt(m, false, out);
     group_notice(out, 4, "member", ZKC_OK, "Rebalancing attempt failed: %s", m->attempt.why.text);
     m->rb = RB_CLEANING;
@@ -132,6 +167,7 @@ static void take_over(struct zk_compat *m, struct group_outputs *out)
     struct group_output *o = group_emit(out, GROUP_OUT_ASSIGN);
     o->assign.claims = m->owned;
     o->assign.count = m->owned_count;
+    m->is_fetching = true;
     end_attempt(m, true, out);
     end_rebalance(m, true, out);
 }
@@ -170,7 +206,7 @@ static void drive(struct zk_compat *m, const struct zk_result *answer, struct gr
             compat_stop_fetchers(m, GROUP_STOP_REBALANCE, out);
             return;
         case ATTEMPT_COMMIT: break; /* was queued when the positions came */
-        case ATTEMPT_RELEASED: m->owned_count = 0; break;
+        case ATTEMPT_RELEASED: forget_owned(m); break;
         case ATTEMPT_DONE: take_over(m, out); return;
         case ATTEMPT_NO_BROKERS: watch_brokers(m, out); return;
         case ATTEMPT_FAILED: fail_attempt(m, out); return;
