@@ -219,7 +219,8 @@ bool zk_client_process(struct zk_client *c, short events)
     struct zk_client *outer;
     int zk_rc;
 
-    if (c->fd == -1)
+    /* Before it has seen the end of a connect, a read would make a buffer that it then forgets. */
+    if (c->fd == -1 || (!(events & EV_WRITE) && zoo_state(c->zh) == ZOO_CONNECTING_STATE))
         return false;
     outer = zk_client_enter(c);
     zk_rc = zookeeper_process(c->zh, (events & EV_READ ? ZOOKEEPER_READ : 0) |

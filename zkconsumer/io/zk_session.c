@@ -329,32 +329,6 @@ static void refuse(struct zk_session *s)
                                                "and user, then start again"});
 }
 
-/* After everything that lets the client work: what came of it, and what does it wait for? */
-static void settle(struct zk_session *s)
-{
-    int64_t wait_ms;
-    bool is_up = zk_client_wait(&s->client, &wait_ms);
-
-    if (s->is_closing)
-        return; /* the kick event goes on with that */
-    if (s->is_expired) {
-        renew(s);
-    } else if (s->is_refused) {
-        refuse(s);
-    } else if (!is_up) {
-        go_down(s);
-    } else {
-        if (s->link == ZK_LINK_CONNECTING) {
-            int64_t left_ms = s->attempt_until_ms - zk_session_now_ms();
-            if (left_ms < wait_ms)
-                wait_ms = left_ms > 0 ? left_ms : 0;
-        }
-        arm_at_latest(s, wait_ms);
-    }
-}
-
-/* ---- attempts ---- */
-
 /* The failure of the attempt under way, if it is one, while it can still be told what it was. */
 static void explain_failure(struct zk_session *s, bool was_connected)
 {
@@ -377,6 +351,49 @@ static bool is_answering(const struct zk_session *s)
 {
     return s->client.zh && zoo_state(s->client.zh) == ZOO_ASSOCIATING_STATE;
 }
+
+static void pump(struct zk_session *s, short events)
+{
+    bool was_answering, goes_on = true;
+
+    for (int i = 0; i < PACKETS_PER_TURN && goes_on && !s->is_closing; i++) {
+        was_answering = is_answering(s);
+        goes_on = zk_client_process(&s->client, events);
+        explain_failure(s, was_answering);
+        events = EV_READ;
+    }
+}
+
+/* After everything that lets the client work: what came of it, and what does it wait for? There it
+ * judges the server's silence, so what came while the loop was busy elsewhere is read before. */
+static void settle(struct zk_session *s)
+{
+    int64_t wait_ms, now = zk_session_now_ms();
+    bool is_up;
+
+    if (now - s->settled_at_ms >= session_timeout_ms(s) / 4)
+        pump(s, EV_READ);
+    s->settled_at_ms = now;
+    is_up = zk_client_wait(&s->client, &wait_ms);
+    if (s->is_closing)
+        return; /* the kick event goes on with that */
+    if (s->is_expired) {
+        renew(s);
+    } else if (s->is_refused) {
+        refuse(s);
+    } else if (!is_up) {
+        go_down(s);
+    } else {
+        if (s->link == ZK_LINK_CONNECTING) {
+            int64_t left_ms = s->attempt_until_ms - now;
+            if (left_ms < wait_ms)
+                wait_ms = left_ms > 0 ? left_ms : 0;
+        }
+        arm_at_latest(s, wait_ms);
+    }
+}
+
+/* ---- attempts ---- */
 
 static bool open_client(struct zk_session *s)
 {
@@ -426,18 +443,6 @@ static void give_up(struct zk_session *s)
 
 /* ---- events ---- */
 
-static void pump(struct zk_session *s, short events)
-{
-    bool was_answering, goes_on = true;
-
-    for (int i = 0; i < PACKETS_PER_TURN && goes_on && !s->is_closing; i++) {
-        was_answering = is_answering(s);
-        goes_on = zk_client_process(&s->client, events);
-        explain_failure(s, was_answering);
-        events = EV_READ;
-    }
-}
-
 static void on_io(short events, void *user)
 {
     struct zk_session *s = user;
@@ -462,15 +467,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     case ZK_LINK_DRAINING:
     case ZK_LINK_CONFIRMING: zk_session_finish(s, false); break;
     case ZK_LINK_CONNECTING:
-        if (zk_session_now_ms() >= s->attempt_until_ms) {
+        if (zk_session_now_ms() >= s->attempt_until_ms)
             give_up(s);
-            settle(s);
-            break;
-        } /* fall through */
-    case ZK_LINK_CONNECTED:
-        pump(s, EV_READ); /* what came while the loop was busy is no silence */
         settle(s);
         break;
+    case ZK_LINK_CONNECTED: settle(s); break;
     case ZK_LINK_LOST:
     case ZK_LINK_REFUSED: break;
     }

@@ -64,7 +64,8 @@ struct zk_session {
 
     int64_t id; /* of the last CONNECTED */
     int64_t connected_at_ms;
-    bool has_answered; /* the server, to an operation on this connection */
+    int64_t settled_at_ms; /* when the client was last asked what it waits for */
+    bool has_answered;     /* the server, to an operation on this connection */
 
     unsigned failures;          /* attempts since the last connection */
     unsigned short_connections; /* in a row: cut soon after they were there */

@@ -12,8 +12,11 @@ struct world world;
 
 /* ---- what the C client must not do ---- */
 
-int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
-                struct addrinfo **out)
+/* Seen by shared libraries too, in place of libc's. */
+#define INTERPOSED __attribute__((visibility("default")))
+
+INTERPOSED int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+                           struct addrinfo **out)
 {
     static int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
     if (!real)
@@ -22,19 +25,19 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
     return real(node, service, hints, out);
 }
 
-void srandom(unsigned seed)
+INTERPOSED void srandom(unsigned seed)
 {
     (void)seed;
     world.reseeds++;
 }
 
-void srand48(long seed)
+INTERPOSED void srand48(long seed)
 {
     (void)seed;
     world.reseeds++;
 }
 
-int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+INTERPOSED int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
     static int (*real)(struct pollfd *, nfds_t, int);
     if (!real)
@@ -87,6 +90,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
     (void)what;
     (void)arg;
     world.ticks++;
+    if (world.on_tick)
+        world.on_tick();
 }
 
 unsigned open_descriptors(void)

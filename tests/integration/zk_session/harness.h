@@ -21,6 +21,7 @@ struct world {
     struct resolver *resolver;
     struct zk_server server;
     size_t ticks;           /* of a timer of TICK_MS on the loop: it stands while the loop does */
+    void (*on_tick)(void);  /* may be NULL */
     unsigned loop_warnings; /* of libevent: a registration that is stale */
     unsigned getaddrinfos;  /* calls in the process */
     unsigned reseeds;       /* of random() or drand48() */

@@ -78,9 +78,9 @@ static void test_send_error_inside_an_operation(void **state)
         app_send(a, ZK_OP_GET, "/");
     assert_false(zk_session_is_connected(a->s));
     assert_int_equal(a->answered, 0);
-    UNTIL(a->answered == 10);
+    UNTIL(a->suspended == 1);
+    assert_int_equal(a->answered, 10); /* at once, not with the next attempt */
     assert_int_equal(a->lost, 10);
-    assert_int_equal(a->suspended, 1);
     assert_int_equal(a->suspended_at_loss, 1); /* told first */
     UNTIL(a->connected == 2);
     assert_int_equal(app_do(a, ZK_OP_GET, "/"), ZK_OK);
@@ -227,17 +227,21 @@ static void test_500_resets(void **state)
 
 /* ---- silence, pace ---- */
 
-/* The client alone waits for a silent server for 2/3 of the session timeout. */
-static void test_silent_server_beside_a_good_one(void **state)
+/* The client alone waits for a silent server for 2/3 of the session timeout: a second one would
+ * cost the session. */
+static void test_silent_servers_beside_a_good_one(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 4; seed++) {
-        struct zk_proxy *silent = zk_proxy_new(world.base, 0), *good = proxy_new();
-        zk_proxy_set_mode(silent, seed % 2 ? ZK_PROXY_SILENT : ZK_PROXY_STUCK);
-        struct app *a = app_open(
-            &(struct app_options){.connect = two(zk_proxy_port(silent), zk_proxy_port(good)),
-                                  .seed = seed,
-                                  .timeout_ms = 1500});
+        struct zk_proxy *silent = zk_proxy_new(world.base, 0), *stuck = zk_proxy_new(world.base, 0);
+        struct zk_proxy *good = proxy_new();
+        char connect[128];
+        zk_proxy_set_mode(silent, ZK_PROXY_SILENT);
+        zk_proxy_set_mode(stuck, ZK_PROXY_STUCK);
+        snprintf(connect, sizeof connect, "%s,%s", two(zk_proxy_port(silent), zk_proxy_port(stuck)),
+                 at(zk_proxy_port(good), ""));
+        struct app *a =
+            app_open(&(struct app_options){.connect = connect, .seed = seed, .timeout_ms = 1600});
         UNTIL(a->connected == 1);
         zk_proxy_reset(good);
         UNTIL(a->connected == 2);
@@ -245,6 +249,7 @@ static void test_silent_server_beside_a_good_one(void **state)
         assert_int_equal(a->unreachable, 0);
         app_end(a);
         zk_proxy_free(silent);
+        zk_proxy_free(stuck);
         zk_proxy_free(good);
     }
 }
@@ -281,19 +286,34 @@ static void test_idle_session_stays(void **state)
     app_end(a);
 }
 
-/* Answers that came while the loop was busy are no silence. */
+/* Answers that came while the loop was busy are no silence. More than 2/3 of the timeout, less than
+ * all of it. */
+static struct app *stalled;
+static void stall(void)
+{
+    usleep(750 * 1000);
+}
+
+static void stall_after_sending(void)
+{
+    app_send(stalled, ZK_OP_GET, "/");
+    stall();
+    world.on_tick = NULL;
+}
+
 static void test_stalled_loop(void **state)
 {
     struct app *a = app_open(&(struct app_options){.timeout_ms = SESSION_TIMEOUT_MS});
 
     (void)state;
     UNTIL(a->connected == 1);
-    for (int i = 0; i < 3; i++) {
-        app_send(a, ZK_OP_GET, "/");
-        turn();
-        usleep(750 * 1000); /* more than 2/3 of the timeout, less than all of it */
-        UNTIL(a->answered == a->sent);
-    }
+    app_send(a, ZK_OP_GET, "/");
+    turn();
+    stall(); /* between two turns */
+    UNTIL(a->answered == a->sent);
+    stalled = a;
+    world.on_tick = stall_after_sending; /* in a callback, before our own */
+    UNTIL(a->answered == 2);
     assert_int_equal(a->suspended, 0);
     assert_int_equal(a->lost, 0);
     app_end(a);
@@ -478,7 +498,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sends_in_the_suspended_callback),
         cmocka_unit_test(test_operations_without_a_connection),
         cmocka_unit_test(test_number_is_taken_by_others),
-        cmocka_unit_test(test_silent_server_beside_a_good_one),
+        cmocka_unit_test(test_silent_servers_beside_a_good_one),
         cmocka_unit_test(test_silence_suspends),
         cmocka_unit_test(test_idle_session_stays),
         cmocka_unit_test(test_stalled_loop),
