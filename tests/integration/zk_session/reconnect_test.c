@@ -232,7 +232,7 @@ static void test_500_resets(void **state)
 static void test_silent_servers_beside_a_good_one(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 4; seed++) {
+    for (uint64_t seed = 0; seed < 2; seed++) {
         struct zk_proxy *silent = zk_proxy_new(world.base, 0), *stuck = zk_proxy_new(world.base, 0);
         struct zk_proxy *good = proxy_new();
         char connect[128];
@@ -243,9 +243,11 @@ static void test_silent_servers_beside_a_good_one(void **state)
         struct app *a =
             app_open(&(struct app_options){.connect = connect, .seed = seed, .timeout_ms = 1600});
         UNTIL(a->connected == 1);
-        zk_proxy_reset(good);
-        UNTIL(a->connected == 2);
-        assert_int_equal(a->new_sessions, 1); /* in time for the session */
+        for (unsigned i = 1; i <= 3; i++) {
+            zk_proxy_reset(good);
+            UNTIL(a->connected == i + 1);
+            assert_int_equal(a->new_sessions, 1); /* in time for the session */
+        }
         assert_int_equal(a->unreachable, 0);
         app_end(a);
         zk_proxy_free(silent);
