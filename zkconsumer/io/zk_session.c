@@ -204,30 +204,31 @@ static int64_t session_timeout_ms(const struct zk_session *s)
     return s->client.zh ? zoo_recv_timeout(s->client.zh) : s->timeout_ms;
 }
 
-/* How often all servers have failed us. */
-static unsigned rounds(const struct zk_session *s)
+/* How often all servers were tried in vain. */
+static unsigned failed_rounds(const struct zk_session *s)
 {
     size_t count = zk_servers_address_count(&s->servers);
-    return s->failures / (count ? (unsigned)count : 1) + s->short_connections;
+    return s->failures / (count ? (unsigned)count : 1);
 }
 
 static int64_t backoff_ms(struct zk_session *s)
 {
     int64_t longest = session_timeout_ms(s) / 10;
+    unsigned rounds = failed_rounds(s) + s->short_connections;
 
-    if (rounds(s) == 0)
+    if (rounds == 0)
         return rng_backoff_ms(&s->rng, 0, FIRST_ROUND_MS, FIRST_ROUND_MS);
     if (longest < BACKOFF_MIN_MS)
         longest = BACKOFF_MIN_MS;
     if (longest > BACKOFF_MAX_MS)
         longest = BACKOFF_MAX_MS;
-    return rng_backoff_ms(&s->rng, rounds(s) - 1, BACKOFF_BASE_MS, longest);
+    return rng_backoff_ms(&s->rng, rounds - 1, BACKOFF_BASE_MS, longest);
 }
 
 static int64_t attempt_ms(const struct zk_session *s)
 {
     int64_t share = session_timeout_ms(s) / ((int64_t)zk_servers_address_count(&s->servers) + 1);
-    unsigned doublings = rounds(s) < 6 ? rounds(s) : 6;
+    unsigned doublings = failed_rounds(s) < 6 ? failed_rounds(s) : 6;
 
     if (share < ATTEMPT_MIN_MS)
         share = ATTEMPT_MIN_MS;
