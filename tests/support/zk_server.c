@@ -29,9 +29,15 @@ static void fail(const struct zk_server *s, const char *what)
     abort();
 }
 
+static const char *classpath(void)
+{
+    const char *other = getenv("ZKC_TEST_ZOOKEEPER_CLASSPATH");
+    return other ? other : JAR ":" LOG_JAR;
+}
+
 void zk_server_require(void)
 {
-    if (access(JAR, R_OK) != 0)
+    if (!getenv("ZKC_TEST_ZOOKEEPER_CLASSPATH") && access(JAR, R_OK) != 0)
         printf("SKIPPED: " JAR " is missing (package libzookeeper-java)\n");
     else if (system("java -version >/dev/null 2>&1") != 0)
         printf("SKIPPED: no java (package default-jdk-headless)\n");
@@ -107,7 +113,7 @@ static void run_java(const struct zk_server *s)
     dup2(fd, 2);
     execlp("java", "java", "-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
            "-XX:-UsePerfData", "-Dzookeeper.jmx.log4j.disable=true",
-           "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", JAR ":" LOG_JAR,
+           "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classpath(),
            "org.apache.zookeeper.server.quorum.QuorumPeerMain", config, (char *)NULL);
     _exit(127);
 }

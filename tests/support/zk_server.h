@@ -1,6 +1,7 @@
-/* A private ZooKeeper server for C tests: Debian's zookeeper.jar, on a free loopback port, with its
- * data in a temporary folder. It dies with the test that started it, however that ends. Nothing
- * here returns an error: what fails says so on stderr, with the server's log, and aborts the test.
+/* A private ZooKeeper server for C tests: Debian's zookeeper.jar (or another release:
+ * ZKC_TEST_ZOOKEEPER_CLASSPATH), on a free loopback port, with its data in a temporary folder. It
+ * dies with the test that started it, however that ends. Nothing here returns an error: what fails
+ * says so on stderr, with the server's log, and aborts the test.
  */
 #ifndef ZKC_TESTS_ZK_SERVER_H
 #define ZKC_TESTS_ZK_SERVER_H
