@@ -29,13 +29,13 @@ class World:
         t.defer(self.traffic.close)
         self.there = {}  # name -> its runner
 
-    def java(self, name, jvm=None):
+    def java(self, name, jvm=None, **how):
         """A Java member, in a JVM of its own unless one is given; the JVM."""
         jvm = jvm or self.t.java_members(self.cluster, "g", name="java-%s" % name)
-        return self._join(name, jvm)
+        return self._join(name, jvm, **how)
 
-    def ours(self, name, process=None):
-        return self._join(name, process or self.t.our_members(self.cluster, "g", name="ours-%s" % name))
+    def ours(self, name, **how):
+        return self._join(name, self.t.our_members(self.cluster, "g", name="ours-%s" % name), **how)
 
     def program(self, name):
         """zkconsumer consume."""
@@ -44,16 +44,17 @@ class World:
         self._there(name, consumer)
         return consumer
 
-    def _join(self, name, runner):
-        runner.open(name, SETTINGS, zookeeper=self.proxy.listen(name))
+    def _join(self, name, runner, properties=None, wait=True):
+        runner.open(name, {**SETTINGS, **(properties or {})}, zookeeper=self.proxy.listen(name))
         runner.streams(name, t=1)
-        self._there(name, runner)
+        self._there(name, runner, wait)
         return runner
 
-    def _there(self, name, runner):
+    def _there(self, name, runner, wait=True):
         self.ledger.member(name, runner, name)
         self.there[name] = runner
-        self.settled()
+        if wait:
+            self.settled()
 
     def settled(self):
         """Waits until each partition is owned as range gives it, by the session of its member, and
@@ -151,6 +152,35 @@ def test_crashes_on_zookeeper_3_8(t):
 @long
 def test_crashes_on_zookeeper_3_4(t):
     crashes(t, "3.4")
+
+
+def stale_offset(t, owner, heir):
+    """The race of 3.3, made to happen (golden stale-offset): the heir reads its offset, then the owner
+    commits and releases, then the heir claims. Delivered twice is just what lies between."""
+    world = World(t, 2)
+    rarely = {"auto.commit.interval.ms": 60000}
+    owner(world, "c1", properties=rarely)
+    commits = world.proxy.hold("c1", None, "/consumers/g/offsets/t/0")
+    claims = world.proxy.hold("c2", "create", "/consumers/g/owners/t/1")
+    heir(world, "c2", properties=rarely, wait=False)
+    assert commits.wait(30), "c1 did not commit within 30 s of the join"
+    assert claims.wait(30), "c2 did not claim within 30 s"
+    world.proxy.go("c1")
+    world.group.wait_for_exact_owners("t", {0: "g_c1-0"})
+    committed = world.group.offsets("t")[1]
+    world.proxy.go("c2")
+    world.settled()
+    report = world.end()
+    assert report.duplicates["stale"] == committed > 0, "%s; committed were %d" % (report, committed)
+    assert set(+report.duplicates) <= {"stale", "chunk"}, report
+
+
+def test_stale_offset_of_our_heir(t):
+    stale_offset(t, World.java, World.ours)
+
+
+def test_stale_offset_of_their_heir(t):
+    stale_offset(t, World.ours, World.java)
 
 
 def wait_for_progress(world):

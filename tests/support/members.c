@@ -5,30 +5,39 @@
  *
  *   open NAME [KEY=VALUE ...]       a consumer with these settings
  *   streams NAME TOPIC=N[,TOPIC=N]  joins the group; a thread takes from each stream
- *   assign NAME TOPIC:P:OFFSET[,..] reads single partitions; OFFSET: a number, beginning, end,
- * stored take NAME N                     take N more messages in all, then stand still (-1: no
- * limit) print NAME N                    print every Nth message only (1: all, the default; 0:
- * none) counts NAME                     prints what was taken so far keep NAME N keep copies of the
- * next N messages until the end commit NAME                     commits what was taken position
- * NAME TOPIC P           prints the position seek NAME TOPIC P OFFSET        moves it pause NAME
- * TOPIC P | resume NAME TOPIC P hang NAME MS                    the next revoke callback takes that
- * long closein NAME KIND               close in the next callback of this kind: assign, revoke,
- * lost, error, message close NAME [TIMEOUT_MS]         (10000) late NAME every call once, on a
- * consumer that is closed fork NAME                       every call once, in a child; then the
- * child's sockets after exec free NAME quit                            frees everything, prints
- * what was kept
+ *   assign NAME TOPIC:P:OFFSET[,..] reads single partitions; OFFSET: N, beginning, end, stored
+ *   take NAME N                     take N more messages in all, then stand still (-1: no limit)
+ *   print NAME N                    print every Nth message only (1: all, the default; 0: none)
+ *   counts NAME                     prints what was taken so far
+ *   keep NAME N                     keep copies of the next N messages until the end
+ *   commit NAME [TOPIC P OFFSET]    commits what was taken, or this
+ *   position NAME TOPIC P           prints the position
+ *   seek NAME TOPIC P OFFSET        moves it
+ *   pause NAME TOPIC P | resume NAME TOPIC P
+ *   hang NAME MS                    the next revoke callback takes that long
+ *   closein NAME KIND               close in the next callback of this kind: assign, revoke, lost,
+ *                                   error, message
+ *   close NAME [TIMEOUT_MS]         (10000)
+ *   late NAME                       every call once, on a consumer that is closed
+ *   fork NAME                       every call once, in a child; the child's sockets after exec
+ *   free NAME
+ *   quit                            frees everything, prints what was kept
  *
  * Events, one a line on standard output; CODE is a name of enum zkc_err:
  *
  *   opened NAME ID | streams NAME | committed NAME CODE | closed NAME CODE MS | freed NAME
  *   msg NAME STREAM TOPIC PARTITION OFFSET KEY VALUE
- *       STREAM is TOPIC-N. KEY and VALUE are percent-encoded; "-" stands for null and "%" for
- * empty. odd NAME STREAM TOPIC PARTITION OFFSET CODE     a report in a message's place counts NAME
- * [TOPIC:PARTITION:COUNT:LASTOFFSET ...] position NAME TOPIC P CODE OFFSET | seek, pause, resume
- * NAME CODE end NAME STREAM CODE            the stream has ended rebalance NAME assign|revoke|lost
- * [TOPIC:P:OFFSET ...] report NAME CODE TEXT           the error callback late NAME [CALL=CODE ...]
- * | child NAME [CALL=CODE ...] | sockets NAME COUNT kept NAME TOPIC PARTITION OFFSET VALUE error
- * NAME TEXT                 a call failed
+ *       STREAM is TOPIC-N. KEY and VALUE are percent-encoded; "-" stands for null, "%" for empty.
+ *   odd NAME STREAM TOPIC PARTITION OFFSET CODE     a report in a message's place
+ *   counts NAME [TOPIC:PARTITION:COUNT:LASTOFFSET ...]
+ *   position NAME TOPIC P CODE OFFSET | seek, pause, resume NAME CODE
+ *   end NAME STREAM CODE            the stream has ended
+ *   rebalance NAME assign|revoke|lost [TOPIC:P:OFFSET ...]
+ *   report NAME CODE TEXT           the error callback
+ *   late NAME [CALL=CODE ...] | child NAME [CALL=CODE ...] | sockets NAME COUNT
+ *   closing NAME CODE               what close said in a callback | hung NAME
+ *   kept NAME TOPIC PARTITION OFFSET VALUE
+ *   error NAME TEXT                 a call failed
  *
  * Log lines go to standard error: LEVEL FACILITY NAME TEXT. */
 #include <assert.h>
@@ -610,7 +619,9 @@ static void member_command(struct member *m, char **words, size_t word_count, co
     } else if (strcmp(what, "keep") == 0) {
         do_keep(m, (size_t)atoi(words[2]));
     } else if (strcmp(what, "commit") == 0) {
-        enum zkc_err err = zkc_consumer_commit(m->consumer, NULL, 0, on_committed, m);
+        struct zkc_position at = {topic, partition, word_count > 4 ? offset_of(words[4]) : 0};
+        enum zkc_err err =
+            zkc_consumer_commit(m->consumer, word_count > 4 ? &at : NULL, 1, on_committed, m);
         if (err)
             say("committed %s %s", m->name, zkc_err_name(err));
     } else if (strcmp(what, "position") == 0) {

@@ -502,7 +502,9 @@ static enum cli_exit consume(struct consume *c)
     zkc_conf_set_on_rebalance(c->plan.conf, on_rebalance);
     enum zkc_err err = zkc_loop_open(NULL, &c->loop);
     if (err)
-        return fail(err, zkc_err_text(err));
+        return fail(err, err == ZKC_ERR_SYSTEM
+                             ? "no descriptors or no thread to be had (ulimit -n, -u)"
+                             : zkc_err_text(err));
     err = zkc_consumer_open(c->plan.conf, c->loop, &c->consumer, why, sizeof why);
     if (err)
         return fail(err, why);

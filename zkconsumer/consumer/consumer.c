@@ -110,6 +110,8 @@ static void on_close_timer(evutil_socket_t fd, short what, void *arg);
 static void free_parts(zkc_consumer *c)
 {
     consumer_end_waiters(c, ZKC_ERR_CLOSED);
+    if (c->close_wait) /* its close_wait() may have run out of time before */
+        loop_wait_end(c->close_wait, ZKC_ERR_CLOSED);
     member_free(c);
     fetching_free(c->fetching);
     stream_hub_free(c->hub);

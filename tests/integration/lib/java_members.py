@@ -40,6 +40,7 @@ class JavaMembers:
     """One JVM. `close_wait` and `kill` differ as an orderly end and kill -9 do; kill takes all members
     of this JVM, so a member that is to crash gets a JVM of its own."""
 
+    is_java = True
     DEFAULTS = {
         "auto.offset.reset": "smallest",
         "zookeeper.session.timeout.ms": 6000,

@@ -26,7 +26,6 @@ import time
 
 from kafka import KafkaProducer
 
-from .java_members import JavaMembers
 from .producer import kcat_read
 
 CHUNK_MAX = 200  # messages of one partition that the steady producer may put into one fetch
@@ -106,7 +105,7 @@ class Ledger:
         """Who is at the proxy by this label: a member of JavaMembers or OurMembers (by name), or a
         ZkConsumer."""
         self._members[label] = (runner, name)
-        if type(runner) is JavaMembers:
+        if getattr(runner, "is_java", False):
             self._java.add(label)
 
     def killed(self, *labels):
@@ -166,9 +165,13 @@ class Ledger:
     # ---- the account ----
 
     def check(self, cluster, written=None):
-        """Nothing lost, nothing invented, what was delivered twice is explained. `written`: what the
-        producer was told, which must be in the log."""
+        """Against what is in the cluster now. `written`: what the producer was told, which must be
+        there."""
         log = {(partition, offset): value for partition, offset, value in kcat_read(cluster, self._topic)}
+        return self.check_log(log, written)
+
+    def check_log(self, log, written=None):
+        """Nothing lost, nothing invented, what was delivered twice is explained."""
         for key, value in (written or {}).items():
             assert log.get(key) == value, "written at %r was %r, the log has %r" % (key, value, log.get(key))
         report = Report()

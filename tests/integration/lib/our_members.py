@@ -13,6 +13,8 @@ class OurMembers(JavaMembers):
     """As JavaMembers: the same commands and events, other members. `kill` takes all members of this
     process. Its end is checked for leaks where the build has a sanitizer (`finish`)."""
 
+    is_java = False
+
     def __init__(self, folder, zookeeper, group, name="ours", env=None):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
