@@ -1,0 +1,227 @@
+/* What the checkers remember of a run. Each .c of them reads events into it and asserts its part.
+ */
+#ifndef STUDY_CHECK_STATE_H
+#define STUDY_CHECK_STATE_H
+
+#include "study/check/check.h"
+#include "study/check/names.h"
+#include "study/check/offsets.h"
+#include "zkconsumer/core/base/buf.h"
+
+#define MS 1000000ull
+
+struct settings {
+    uint32_t source; /* name of the source that said so */
+    bool is_virtual;
+    int level;
+    int64_t backoff_ms; /* -1: not known */
+    uint32_t attempts_max;
+    char strategy[16];
+};
+
+#define PENDING_MAX 16
+/* A commit beyond what is known to have been delivered: deliveries are told in runs, later. */
+struct pending {
+    int64_t offset;
+    uint64_t t_ns, gs;
+};
+
+/* A member and a partition. */
+struct pair {
+    uint32_t member, partition;
+    bool believes, fetching;
+    bool has_fetched; /* since the belief began */
+    bool had_belief;
+    uint64_t since_ns, fetch_since_ns;
+    uint64_t since_gs;
+    int64_t start; /* -1: not known */
+    int64_t next;  /* the offset to be delivered next; -1: not known */
+    struct pending pending[PENDING_MAX];
+    size_t pending_count;
+    bool in_registry; /* claimed, and not given back */
+    uint32_t claim_rb, claim_i;
+    bool is_counted_believer, is_counted_active, is_counted_awake;
+};
+
+#define PAUSES_KEPT 16
+
+struct member {
+    bool is_live, is_suspended, is_connected;
+    uint32_t incarnation;
+    char *consumer_id; /* owned */
+    uint32_t *pairs;   /* owned; into check.pairs */
+    size_t pair_count, pair_cap;
+    struct {
+        uint64_t from_ns, to_ns;
+    } pauses[PAUSES_KEPT]; /* the last ones */
+    size_t pause_count;
+    uint64_t connected_ns;
+    /* the rebalance that it is in */
+    uint32_t rb, i;
+    bool in_rebalance, in_try, had_error, had_conflict, has_try_end;
+    uint64_t try_end_ns;
+    uint64_t view, view_in_force;
+    bool has_view, has_view_in_force;
+    int64_t zxid_seen;
+    uint64_t session;
+};
+
+struct partition {
+    uint32_t believers, active, awake;
+    uint64_t seen_ns, settled_ns;
+    uint64_t gap_ns, paused_ns, frozen_ns, dual_ns, available_ns, latent_ns, mismatch_ns;
+    /* the owner of record */
+    bool has_owner;
+    uint64_t owner_session;
+    uint32_t owner_member; /* NAMES_NONE: not known */
+    struct offsets delivered, skipped;
+    int64_t floor;     /* offsets below do not concern this run; -1: not known */
+    int64_t committed; /* -1: none seen */
+    uint64_t committed_gs;
+    bool is_committed_by_txn;
+    int64_t produced; /* highest offset; -1: none seen */
+    struct {
+        int64_t first, last;
+        uint64_t first_ns, last_ns, hash;
+    } * produce;
+    size_t produce_count, produce_cap;
+};
+
+struct node { /* an ephemeral znode */
+    bool exists;
+    uint64_t session;
+};
+
+struct session {
+    uint32_t member, incarnation;
+    bool is_known; /* whose it is */
+    bool is_closed;
+    int64_t closed_zxid;
+    char *consumer_id; /* owned */
+};
+
+struct watch {
+    uint32_t member;
+    bool is_armed;
+    int64_t zxid;
+    uint64_t session;
+};
+
+struct change { /* of a list of children */
+    int64_t zxid;
+    uint64_t t_ns;
+};
+
+struct source {
+    uint64_t seq, t_ns;
+    bool has_any;
+};
+
+struct subscription { /* of a consumer id */
+    const char **topics;
+    size_t count;
+    char strategy[16];
+};
+
+#define VIEWS_KEPT 64
+struct kept_view {
+    uint64_t hash;
+    bool is_used;
+    char **members;
+    size_t member_count;
+    struct topic_partition *partitions; /* topics owned by `topics` */
+    size_t partition_count;
+    char **topics;
+    size_t topic_count;
+};
+
+struct tally {
+    uint64_t checked, found, first_ns;
+    char *first;
+};
+
+struct check {
+    struct check_options options;
+    bool failed; /* out of memory */
+    struct tally tallies[CHECK_COUNT];
+    uint64_t now_ns, gs;
+    bool has_any, has_gs;
+
+    struct names source_names, member_names, partition_names, pair_names, node_names, session_names,
+        watch_names, change_names, id_names, view_names;
+    struct source *sources;
+    struct member *members;
+    struct partition *partitions;
+    struct pair *pairs;
+    struct node *nodes;
+    struct session *sessions;
+    struct watch *watches;
+    struct change *changes;
+    struct subscription *subscriptions;
+    uint32_t *views_in_force; /* how many members hold it, by view_names */
+    uint32_t distinct_views;
+
+    struct settings *settings;
+    size_t settings_count;
+    bool is_compat, is_virtual;
+    int level;
+
+    /* what the trace has */
+    bool has_txns, has_offset_txns, has_ops, has_produce, has_claims, has_phases, has_view_lists;
+    bool has_end, is_over;
+    bool watches_overtaken; /* a fault let answers overtake notifications */
+    uint64_t fault_ns;      /* the last fault or heal */
+    char phase[16];
+    char *foreign; /* a consumer id without trace */
+    uint64_t unknown_exits;
+    uint64_t unknown_ids; /* decisions that could not be followed */
+    int64_t zxid;         /* the newest committed */
+    struct {
+        uint64_t t_ns;
+        int64_t zxid;
+    } synced_from[64]; /* newest zxid by time, a ring */
+    size_t commit_count;
+    struct kept_view views[VIEWS_KEPT];
+    size_t view_count;
+    uint64_t orphans;
+    bool orphans_known;
+    const char *orphans_unknown;
+};
+
+/* ---- state.c ---- */
+
+/* Each adds what is not there. NULL: out of memory (check.failed is set). Pointers hold until the
+ * next call of the same function. */
+struct member *member_of(struct check *c, const char *m, uint32_t *index);
+struct partition *partition_of(struct check *c, struct topic_partition p, uint32_t *index);
+struct pair *pair_of(struct check *c, const char *m, struct topic_partition p);
+struct pair *pair_find(struct check *c, uint32_t member, uint32_t partition);
+struct session *session_of(struct check *c, uint64_t session);
+const struct settings *settings_of(const struct check *c, const char *m);
+
+/* Room for what belongs to the name that was added last, zeroed. False: out of memory; the name is
+ * taken back. */
+bool array_reserve(struct check *c, void **list, size_t size, struct names *names);
+
+/* Counts that an invariant was looked at. */
+void checked(struct check *c, enum check_id id);
+/* Counts n of what a COUNT is for. */
+void counted(struct check *c, enum check_id id, uint64_t n);
+/* A violation; `ref` is the gs of another event that shows it, UINT64_MAX: none. */
+void violated(struct check *c, enum check_id id, uint64_t ref, const char *fmt, ...)
+    ZKC_PRINTF(4, 5);
+
+/* ---- the checkers ---- */
+
+void check_deliveries(struct check *c, const struct trace_event *e); /* C2 - C6, and C10's books */
+void check_deliveries_finish(struct check *c);                       /* C9, C10 */
+void check_attempts(struct check *c, const struct trace_event *e);   /* Z3 - Z6, C7, views */
+void check_zookeeper(struct check *c, const struct trace_event *e);  /* Z1, Z2, Z5, Z7 - Z11 */
+void check_zookeeper_finish(struct check *c);
+
+/* Brings the times of a partition up to now (1.2); call before what they depend on changes. */
+void partition_settle(struct check *c, uint32_t partition);
+void pair_recount(struct check *c, struct pair *p);
+void attempts_deinit(struct check *c);
+
+#endif

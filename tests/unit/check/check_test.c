@@ -1,0 +1,267 @@
+#include "tests/unit/check/traces.h"
+#include "tests/unit/test.h"
+#include "tests/unit/vectors.h"
+
+/* What a golden trace comes to: every result is what its .expect says, and 0 (or, of counts that
+ * cannot be decided, unknown) otherwise. */
+static void expect_results(const char *name, const struct check *c)
+{
+    char file[64];
+    uint64_t want[CHECK_COUNT] = {0};
+    bool want_unknown[CHECK_COUNT] = {false};
+    snprintf(file, sizeof file, "traces/%s.expect", name);
+    struct vectors v = vectors_read(file);
+    for (size_t i = 0; i < v.count; i++) {
+        char *value = vectors_cut(v.lines[i], ' ');
+        enum check_id id = check_by_name(v.lines[i]);
+        if (id == CHECK_COUNT || !value)
+            fail_msg("%s: %s", file, v.lines[i]);
+        want_unknown[id] = *value == '?';
+        want[id] = strtoull(value, NULL, 10);
+    }
+    for (int i = 0; i < CHECK_COUNT; i++) {
+        struct check_result r = check_result(c, (enum check_id)i);
+        if (r.found != want[i])
+            fail_msg("%s: %s is %" PRIu64 ", expected %" PRIu64 ": %s", name, r.id, r.found,
+                     want[i], r.first ? r.first : "");
+        if (want_unknown[i] && !r.unknown)
+            fail_msg("%s: %s is decided", name, r.id);
+    }
+    vectors_free(&v);
+}
+
+static void test_golden(void **state)
+{
+    static const char *const names[] = {"gt1", "gt2", "gt3", "gt4", "gt6", "gt7"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char file[32];
+        snprintf(file, sizeof file, "%s.jsonl", names[i]);
+        char *text = trace_text(file);
+        struct check *c = trace_check(text);
+        expect_results(names[i], c);
+        check_free(c);
+        free(text);
+    }
+}
+
+/* In an undisturbed run every MUST is looked at, but for what did not happen in it. */
+static void test_all_are_checked(void **state)
+{
+    (void)state;
+    char *text = trace_text("gt1.jsonl");
+    struct check *c = trace_check(text);
+    for (int i = 0; i < CHECK_MUST_COUNT; i++) {
+        struct check_result r = check_result(c, (enum check_id)i);
+        if (i == CHECK_Z10) /* nobody sent a sync */
+            assert_non_null(r.unknown);
+        else if (r.unknown || !r.checked || r.found)
+            fail_msg("%s: checked %" PRIu64 ", found %" PRIu64 ", %s", r.id, r.checked, r.found,
+                     r.unknown ? r.unknown : "");
+    }
+    check_free(c);
+    free(text);
+}
+
+/* One change to a golden trace, and the MUSTs that it breaks. (C8 asserts the checker's own books:
+ * no trace breaks it.) */
+static const struct broken_case {
+    const char *name, *trace, *from, *to, *broken;
+} broken[] = {
+    {"C1 a gap in seq", "gt1", "\"src\":\"m2\",\"seq\":16,", "\"src\":\"m2\",\"seq\":17,", "C1"},
+    {"C1 back in time", "gt1", "\"t\":6500000000,\"src\":\"m2\"", "\"t\":5000000000,\"src\":\"m2\"",
+     "C1"},
+    {"C1 the total order", "gt1", "\"gs\":80", "\"gs\":79", "C1"},
+    {"C2 ends twice", "gt1", "\"seq\":28,\"gs\":44,\"m\":\"m1\",\"p\":\"t/1\"",
+     "\"seq\":28,\"gs\":44,\"m\":\"m1\",\"p\":\"t/0\"", "C2"},
+    {"C2 begins twice", "gt1", "\"seq\":38,\"gs\":59,\"m\":\"m1\",\"p\":\"t/0\"",
+     "\"seq\":38,\"gs\":59,\"m\":\"m2\",\"p\":\"t/1\"", "C2 C3 C5 Z3"},
+    {"C3 of another's partition", "gt1", "\"m\":\"m2\",\"p\":\"t/1\",\"o0\":40",
+     "\"m\":\"m2\",\"p\":\"t/0\",\"o0\":40", "C3 C5 C10"},
+    {"C3 suspended", "gt1", "\"ev\":\"offset_read\",\"t\":3000000000,\"src\":\"m1\",\"seq\":37",
+     "\"ev\":\"suspend\",\"t\":3000000000,\"src\":\"m1\",\"seq\":37", "C3"},
+    {"C3 before it is owned", "gt1", "\"o0\":50,\"o1\":99,\"t0\":3100000000",
+     "\"o0\":50,\"o1\":99,\"t0\":2900000000", "C3"},
+    {"C3 not yet", "gt1", "\"o0\":50,\"o1\":99,\"t0\":3100000000,\"t1\":5900000000",
+     "\"o0\":50,\"o1\":99,\"t0\":3100000000,\"t1\":6900000000", "C3"},
+    {"C3 without fetching", "gt1", "\"seq\":12,\"gs\":70,\"m\":\"m2\",\"ps\":[\"t/1\"]",
+     "\"seq\":12,\"gs\":70,\"m\":\"m2\",\"ps\":[]", "C3"},
+    {"C4 a hole", "gt1", "\"o0\":50,\"o1\":99,", "\"o0\":51,\"o1\":99,", "C4 C10"},
+    {"C4 again", "gt1", "\"o0\":40,\"o1\":99,", "\"o0\":39,\"o1\":99,", "C4"},
+    {"C5 too far", "gt1", "\"gs\":48,\"m\":\"m1\",\"p\":\"t/1\",\"o\":40",
+     "\"gs\":48,\"m\":\"m1\",\"p\":\"t/1\",\"o\":41", "C5"},
+    {"C5 before the start", "gt1", "\"gs\":78,\"m\":\"m2\",\"p\":\"t/1\",\"o\":100",
+     "\"gs\":78,\"m\":\"m2\",\"p\":\"t/1\",\"o\":39", "C5"},
+    {"C5 never owned", "gt1", "\"gs\":78,\"m\":\"m2\",\"p\":\"t/1\",\"o\":100",
+     "\"gs\":78,\"m\":\"m2\",\"p\":\"t/0\",\"o\":100", "C5"},
+    {"C5 too early", "gt1",
+     "\"ev\":\"rb_try_end\",\"t\":3000000000,\"src\":\"m2\",\"seq\":13,\"gs\":71,\"m\":\"m2\","
+     "\"rb\":1",
+     "\"ev\":\"commit\",\"t\":3000000000,\"src\":\"m2\",\"seq\":13,\"gs\":71,\"m\":\"m2\",\"p\":"
+     "\"t/1\",\"o\":100,\"rc\":\"ok\",\"rb\":1",
+     "C5"},
+    {"C6 never produced", "gt1", "\"gs\":3,\"p\":\"t/1\",\"o0\":0,\"o1\":99",
+     "\"gs\":3,\"p\":\"t/1\",\"o0\":0,\"o1\":98", "C6"},
+    {"C6 before it is produced", "gt1",
+     "\"gs\":3,\"p\":\"t/1\",\"o0\":0,\"o1\":99,\"t0\":0,\"t1\":0",
+     "\"gs\":3,\"p\":\"t/1\",\"o0\":0,\"o1\":99,\"t0\":4000000000,\"t1\":4000000000", "C6"},
+    {"C6 other content", "gt1", "\"o0\":40,\"o1\":99,\"t0\"",
+     "\"o0\":40,\"o1\":99,\"h\":\"1\",\"t0\"", "C6"},
+    {"C7 the other's", "gt1", "\"gs\":65,\"m\":\"m2\",\"rb\":1,\"i\":0,\"want\":[\"t/1\"]",
+     "\"gs\":65,\"m\":\"m2\",\"rb\":1,\"i\":0,\"want\":[\"t/0\"]", "C7"},
+    {"C7 another rule", "gt4", "\"strategy\":\"range\"", "\"strategy\":\"roundrobin\"", "C7"},
+    {"C10 one more committed", "gt1", "\"sid\":\"22\",\"val\":\"100\"",
+     "\"sid\":\"22\",\"val\":\"101\"", "C10"},
+    {"Z1 there already", "gt1", "\"zxid\":8,\"what\":\"delete\"", "\"zxid\":8,\"what\":\"set\"",
+     "Z1"},
+    {"Z2 another's name", "gt1", "\"sid\":\"22\",\"val\":\"g_c2-0\"",
+     "\"sid\":\"22\",\"val\":\"g_c1-0\"", "Z2"},
+    {"Z3 without a claim", "gt1",
+     "\"gs\":67,\"m\":\"m2\",\"rb\":1,\"i\":0,\"p\":\"t/1\",\"rc\":\"ok\"",
+     "\"gs\":67,\"m\":\"m2\",\"rb\":1,\"i\":0,\"p\":\"t/1\",\"rc\":\"exists\"", "Z3"},
+    {"Z3 a claim of the attempt before", "gt1",
+     "\"gs\":67,\"m\":\"m2\",\"rb\":1,\"i\":0,\"p\":\"t/1\"",
+     "\"gs\":67,\"m\":\"m2\",\"rb\":0,\"i\":0,\"p\":\"t/1\"", "Z3"},
+    {"Z3 leaves a node", "gt4", "\"zxid\":21,\"what\":\"delete\"", "\"zxid\":21,\"what\":\"set\"",
+     "Z3"},
+    {"Z4 still fetches", "gt1", "\"seq\":27,\"gs\":43,\"m\":\"m1\",\"ps\":[\"t/1\"]",
+     "\"seq\":27,\"gs\":43,\"m\":\"m1\",\"ps\":[\"t/0\"]", "Z4"},
+    {"Z5 given back", "gt1", "\"gs\":50,\"m\":\"m1\",\"rb\":2,\"i\":0,\"p\":\"t/0\"",
+     "\"gs\":50,\"m\":\"m1\",\"rb\":2,\"i\":0,\"p\":\"t/1\"", "Z5"},
+    {"Z5 by the node", "gt1",
+     "\"zxid\":8,\"what\":\"delete\",\"cls\":\"owner\",\"path\":\"/consumers/g/owners/t/"
+     "1\",\"sid\":\"11\"",
+     "\"zxid\":8,\"what\":\"delete\",\"cls\":\"owner\",\"path\":\"/consumers/g/owners/t/"
+     "1\",\"sid\":\"22\"",
+     "Z5"},
+    {"Z6 too many attempts", "gt4", "\"rebalance.max.retries\":4", "\"rebalance.max.retries\":3",
+     "Z6"},
+    {"Z6 too soon", "gt4", "\"rebalance.backoff.ms\":2000", "\"rebalance.backoff.ms\":2500", "Z6"},
+    {"Z6 binds compat", "gt4",
+     "\"mode\":\"zookeeper:compat\",\"variant\":\"0.8\",\"strategy\":\"range\",\"scenario\":"
+     "\"GT4\",\"seed\":1,\"clock\":\"virtual\",\"level\":2,\"n\":2,\"topics\":{\"t\":6},\"P\":6,"
+     "\"cfg\":{\"zookeeper.session.timeout.ms\":6000,\"rebalance.backoff.ms\":2000",
+     "\"mode\":\"zookeeper:safe\",\"strategy\":\"range\",\"level\":2,\"clock\":\"virtual\",\"cfg\":"
+     "{\"rebalance.backoff.ms\":2500",
+     ""},
+    {"Z7 no such watch", "gt1", "\"type\":\"NodeChildrenChanged\"", "\"type\":\"NodeDataChanged\"",
+     "Z7"},
+    {"Z7 after the read", "gt1",
+     "\"ev\":\"zk_watch\",\"t\":3000000000,\"src\":\"m1\",\"seq\":21,\"gs\":34,\"m\":\"m1\","
+     "\"path\":\"/consumers/g/ids\",\"type\":\"NodeChildrenChanged\"",
+     "\"ev\":\"rb_trigger\",\"t\":3000000000,\"src\":\"m1\",\"seq\":21,\"gs\":34,\"m\":\"m1\","
+     "\"why\":\"watch\"",
+     "Z7"},
+    {"Z7 never", "gt4", "\"zxid\":2,\"lat\"", "\"zxid\":1,\"lat\"", "Z7"},
+    {"Z8 older", "gt4", "\"zxid\":13,\"lat\"", "\"zxid\":7,\"lat\"", "Z8"},
+    {"Z9 written after the end", "gt6",
+     "\"zxid\":18,\"what\":\"set\",\"cls\":\"offset\",\"path\":\"/consumers/g/offsets/t/"
+     "0\",\"sid\":\"12\"",
+     "\"zxid\":18,\"what\":\"set\",\"cls\":\"offset\",\"path\":\"/consumers/g/offsets/t/"
+     "0\",\"sid\":\"11\"",
+     "Z9"},
+    {"Z9 a node stays", "gt6", "\"zxid\":11,\"what\":\"close\",\"cls\":\"id\"",
+     "\"zxid\":11,\"what\":\"set\",\"cls\":\"id\"", "Z9"},
+    {"Z10 synced", "gt1",
+     "\"ev\":\"offset_read\",\"t\":3000000000,\"src\":\"m2\",\"seq\":10,\"gs\":68,\"m\":\"m2\","
+     "\"p\":\"t/1\",\"o\":40,\"zxid\":10",
+     "\"ev\":\"zk_op\",\"t\":3000000000,\"src\":\"m2\",\"seq\":10,\"gs\":68,\"m\":\"m2\",\"op\":"
+     "\"sync\",\"path\":\"/\",\"rc\":\"Ok\",\"zxid\":10",
+     ""},
+    {"Z10 not synced", "gt1",
+     "\"ev\":\"offset_read\",\"t\":3000000000,\"src\":\"m2\",\"seq\":10,\"gs\":68,\"m\":\"m2\","
+     "\"p\":\"t/1\",\"o\":40,\"zxid\":10",
+     "\"ev\":\"zk_op\",\"t\":3000000000,\"src\":\"m2\",\"seq\":10,\"gs\":68,\"m\":\"m2\",\"op\":"
+     "\"sync\",\"path\":\"/\",\"rc\":\"Ok\",\"zxid\":9",
+     "Z10"},
+    {"Z11 the same zxid", "gt1", "\"zxid\":12,\"what\":\"set\"", "\"zxid\":11,\"what\":\"set\"",
+     "Z11"},
+    {"Z11 not committed", "gt1", "\"zxid\":9,\"lat\"", "\"zxid\":19,\"lat\"", "Z11"},
+};
+
+static void expect_broken(const struct broken_case *b, const struct check *c)
+{
+    char found[64] = "";
+    for (int i = 0; i < CHECK_MUST_COUNT; i++) {
+        struct check_result r = check_result(c, (enum check_id)i);
+        if (r.found && !r.unknown) {
+            assert_non_null(r.first);
+            snprintf(found + strlen(found), sizeof found - strlen(found), "%s%s", *found ? " " : "",
+                     r.id);
+        }
+    }
+    if (strcmp(found, b->broken) != 0)
+        fail_msg("%s: found %s, expected %s", b->name, *found ? found : "nothing", b->broken);
+}
+
+static void test_broken(void **state)
+{
+    (void)state;
+    for (const struct broken_case *b = broken; b < broken + ARRAY_LEN(broken); b++) {
+        char file[32];
+        snprintf(file, sizeof file, "%s.jsonl", b->trace);
+        char *text = trace_change(trace_text(file), b->from, b->to);
+        struct check *c = trace_check(text);
+        expect_broken(b, c);
+        check_free(c);
+        free(text);
+    }
+}
+
+struct heard {
+    size_t count;
+    char invariant[8];
+    size_t refs;
+};
+
+static void hear(const struct trace_event *e, void *user)
+{
+    struct heard *h = user;
+    assert_int_equal(e->type, TRACE_VIOL);
+    assert_string_equal(e->viol.severity, "must");
+    h->count++;
+    snprintf(h->invariant, sizeof h->invariant, "%s", e->viol.invariant);
+    h->refs = e->viol.ref_count;
+}
+
+/* A violation is told at once, as an event with the events that show it. */
+static void test_is_told(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    struct check *c = check_new(&(struct check_options){hear, &heard});
+    struct trace_event start = {
+        .type = TRACE_M_START, .src = "m1", .m = "m1", .m_start = {"g_1", NULL, 0, ""}};
+    struct trace_event own = {.type = TRACE_OWN_BEGIN,
+                              .src = "m1",
+                              .m = "m1",
+                              .seq = 1,
+                              .gs = 1,
+                              .own = {{"t", 0}, 0, ""}};
+    struct trace_event run = {.type = TRACE_DELIVER,
+                              .src = "m1",
+                              .m = "m1",
+                              .seq = 2,
+                              .gs = 2,
+                              .deliver = {.p = {"t", 0}, .first = 3, .last = 4}};
+    check_take(&start, c);
+    check_take(&own, c);
+    uint64_t before = heard.count;
+    check_take(&run, c); /* C3: it does not fetch; C4: expected 0 */
+    assert_int_equal(heard.count, before + 2);
+    assert_string_equal(heard.invariant, "C4");
+    assert_int_equal(heard.refs, 2);
+    assert_int_equal(check_violations(c), heard.count);
+    check_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_all_are_checked),
+        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
