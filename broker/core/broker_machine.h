@@ -87,10 +87,12 @@ enum broker_output_type {
     BROKER_OUT_HOST,   /* open or create this partition's log, with this configuration, and serve it
                         */
     BROKER_OUT_CONFIG, /* the configuration of a hosted topic has changed */
-    BROKER_OUT_UNHOST, /* stop serving; the log stays on disk (another broker leads: nobody's fault)
+    BROKER_OUT_UNHOST, /* stop serving; the log stays on disk: another broker leads, or the topic
+                        * vanished and delete.topic.enable is off, or it did while we had no session
                         */
-    BROKER_OUT_DELETE, /* stop serving and delete the log: the topic is no more. Comes before the
-                        * HOST of a new topic of that name */
+    BROKER_OUT_DELETE, /* stop serving and delete the log: the topic was deleted before our eyes,
+                        * and delete.topic.enable is on. Comes before the HOST of a new topic of
+                        * that name */
     BROKER_OUT_VIEW,   /* the view has changed: copy it for those who answer requests. Once for many
                         * changes at a time */
     BROKER_OUT_READY,  /* registered, and the view is complete: accept connections. Once */

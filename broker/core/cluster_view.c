@@ -54,7 +54,10 @@ static enum zkc_err copy_partition(const struct view_partition *p, struct view_p
 
 static enum zkc_err copy_topic(const struct view_topic *t, struct view_topic *out)
 {
-    *out = (struct view_topic){.name = strdup(t->name), .czxid = t->czxid};
+    *out = *t;
+    out->partitions = NULL;
+    out->partition_count = 0;
+    out->name = strdup(t->name);
     if (!out->name)
         return ZKC_ERR_NOMEM;
     if (t->partition_count &&
@@ -163,7 +166,7 @@ bool cluster_view_lives(const struct cluster_view *v, int32_t broker_id)
 
 int32_t view_partition_leader(const struct cluster_view *v, const struct view_partition *p)
 {
-    return p->has_state && cluster_view_lives(v, p->leader) ? p->leader : -1;
+    return p->node == VIEW_NODE_READ && cluster_view_lives(v, p->leader) ? p->leader : -1;
 }
 
 enum kafka_error cluster_view_check(const struct cluster_view *v, int32_t me, struct bytes topic,
@@ -173,7 +176,7 @@ enum kafka_error cluster_view_check(const struct cluster_view *v, int32_t me, st
     const struct view_partition *p = t ? view_topic_partition(t, partition) : NULL;
     if (!p)
         return KAFKA_ERR_UNKNOWN_TOPIC_OR_PARTITION;
-    if (p->has_state && p->leader == me)
+    if (p->node == VIEW_NODE_READ && p->leader == me)
         return KAFKA_ERR_NONE;
     return view_partition_leader(v, p) < 0 ? KAFKA_ERR_LEADER_NOT_AVAILABLE
                                            : KAFKA_ERR_NOT_LEADER_OR_FOLLOWER;

@@ -7,6 +7,7 @@
 #ifndef ZKC_BROKER_CLUSTER_VIEW_H
 #define ZKC_BROKER_CLUSTER_VIEW_H
 
+#include "broker/core/log_config.h"
 #include "zkconsumer/core/base/bytes.h"
 #include "zkconsumer/core/wire/kafka_error.h"
 #include <zkconsumer/error.h>
@@ -17,17 +18,26 @@ struct view_broker {
     int32_t port;
 };
 
+/* What is known of a state node. */
+enum view_node {
+    VIEW_NODE_UNREAD,
+    VIEW_NODE_ABSENT,
+    VIEW_NODE_BROKEN, /* its data cannot be read: left alone */
+    VIEW_NODE_READ,
+};
+
 struct view_partition {
     int32_t partition;
     int32_t *replicas; /* owned; as assigned, the preferred leader first */
     size_t replica_count;
-    bool has_state; /* the state node was read; without it there is no leader yet */
-    int32_t leader; /* as in the state node: may be dead; -1: none */
+    enum view_node node; /* VIEW_NODE_READ: the following are what it says */
+    int32_t leader;      /* may be dead; -1: none */
     int32_t leader_epoch;
-    int32_t state_controller_epoch;
-    int32_t state_version; /* data version of the node, for conditional writes */
-    int32_t *isr;          /* owned */
+    int32_t version; /* data version of the node, for conditional writes */
+    int32_t *isr;    /* owned */
     size_t isr_count;
+    bool is_queued;  /* the machine's own: a read is due */
+    bool is_writing; /* the machine's own: a write is due, or under way */
 };
 
 struct view_topic {
@@ -35,6 +45,13 @@ struct view_topic {
     int64_t czxid; /* of its node: another one is another topic of the same name */
     struct view_partition *partitions; /* owned; ascending, gaps allowed */
     size_t partition_count;
+    /* the machine's own */
+    struct log_config config;
+    bool has_config; /* it was read */
+    bool is_queued;  /* a read is due */
+    bool is_config_queued;
+    bool is_deleting; /* /admin/delete_topics names it; only a controller knows */
+    uint32_t session; /* in which it was read last */
 };
 
 struct cluster_view {

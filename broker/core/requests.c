@@ -237,7 +237,7 @@ static void tell_partition(const struct cluster_view *view, const struct view_pa
 static bool has_any_state(const struct view_topic *t)
 {
     for (size_t i = 0; i < t->partition_count; i++)
-        if (t->partitions[i].has_state)
+        if (t->partitions[i].node == VIEW_NODE_READ)
             return true;
     return false;
 }
