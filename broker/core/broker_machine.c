@@ -161,6 +161,13 @@ static void queue_once(struct broker_machine *m, enum task_kind kind)
         machine_queue(m, kind, NULL, 0);
 }
 
+void machine_elect(struct broker_machine *m)
+{
+    m->elects_again = machine_has_task(m, TASK_ELECT, NULL);
+    if (!m->elects_again)
+        machine_queue(m, TASK_ELECT, NULL, 0);
+}
+
 void machine_queue_state(struct broker_machine *m, struct view_topic *t, struct view_partition *p)
 {
     if (!p->is_queued)
@@ -307,6 +314,7 @@ static void drop_tasks(struct broker_machine *m)
         free(m->queue[(m->queue_first + i) % m->queue_cap].name);
     m->queue_count = 0;
     m->reads = 0;
+    m->elects_again = false;
     m->register_at_ms = m->resend_at_ms = INT64_MAX;
     for (size_t i = 0; i < m->view.topic_count; i++) {
         struct view_topic *t = &m->view.topics[i];
@@ -393,7 +401,7 @@ static void on_watch(struct broker_machine *m, const struct zk_watch_event *e)
     else if (strcmp(e->path, ZK_PATH_BROKER_TOPICS) == 0)
         queue_once(m, TASK_TOPICS);
     else if (strcmp(e->path, ZK_PATH_CONTROLLER) == 0)
-        queue_once(m, TASK_ELECT);
+        machine_elect(m);
     else if (strcmp(e->path, ZK_PATH_DELETE_TOPICS) == 0 && m->is_controller)
         queue_once(m, TASK_DELETES);
     else if (strcmp(e->path, ZK_PATH_PREFERRED_ELECTION) == 0 && m->is_controller)

@@ -65,6 +65,9 @@ enum task_step elect_begin(struct broker_machine *m, struct task *t)
 
 static enum task_step elect_end(struct broker_machine *m)
 {
+    if (m->elects_again)
+        machine_queue(m, TASK_ELECT, NULL, 0);
+    m->elects_again = false;
     if (!m->is_registered && !machine_has_task(m, TASK_REGISTER, NULL))
         machine_queue(m, TASK_REGISTER, NULL, 0);
     return TASK_DONE;
@@ -241,16 +244,16 @@ static enum task_step conflict(struct broker_machine *m, struct task *t, const s
         return registered(m);
     struct zk_broker other = {.host = NULL};
     struct why why;
-    bool is_ours = zk_broker_read(r->data, &other, &why) == ZKC_OK &&
-                   strcmp(other.host, m->config.host) == 0 && other.port == m->config.port;
-    zk_broker_deinit(&other);
-    if (!is_ours) {
+    enum zkc_err err = zk_broker_read(r->data, &other, &why);
+    bool is_ours = !err && strcmp(other.host, m->config.host) == 0 && other.port == m->config.port;
+    if (!is_ours)
         machine_fatal(m,
-                      "a broker with id %" PRId32 " is registered already, at another address: %s. "
-                      "Give each broker its own broker.id",
-                      m->config.broker_id, why_quote(r->data).text);
+                      "a broker with id %" PRId32 " is registered already, at another address "
+                      "(%s:%" PRId32 "): give each broker a broker.id of its own",
+                      m->config.broker_id, err ? "unreadable" : other.host, other.port);
+    zk_broker_deinit(&other);
+    if (!is_ours)
         return TASK_DONE;
-    }
     t->stage = REGISTER_WATCHING;
     return task_op(m, t, ZK_OP_EXISTS, zk_path_broker(m->config.broker_id), true);
 }

@@ -51,12 +51,21 @@ static bool is_ours(const struct broker_machine *m, const struct view_topic *t,
     return t->has_config && p->node == VIEW_NODE_READ && p->leader == m->config.broker_id;
 }
 
+/* Its state node vanished: a topic being deleted, or somebody's hand. What is hosted stays so until
+ * the topic has gone, too, or the node is back. */
+static bool is_undecided(const struct view_partition *p)
+{
+    return p->node == VIEW_NODE_ABSENT;
+}
+
+/* At most so many. */
 static size_t count_ours(const struct broker_machine *m)
 {
     size_t n = 0;
     for (size_t i = 0; i < m->view.topic_count; i++)
         for (size_t j = 0; j < m->view.topics[i].partition_count; j++)
-            n += is_ours(m, &m->view.topics[i], &m->view.topics[i].partitions[j]);
+            n += is_ours(m, &m->view.topics[i], &m->view.topics[i].partitions[j]) ||
+                 is_undecided(&m->view.topics[i].partitions[j]);
     return n;
 }
 
@@ -87,7 +96,7 @@ static void merge_one(struct broker_machine *m, struct merge *s, const struct vi
             break;
         s->at++;
         if (c == 0 && !h->is_deleted) {
-            if (h->has_failed && m->now_ms >= m->host_retry_ms) {
+            if (is_ours(m, t, p) && h->has_failed && m->now_ms >= m->host_retry_ms) {
                 h->has_failed = false;
                 tell(m, BROKER_OUT_HOST, t->name, p->partition, t, p);
             }
@@ -96,6 +105,8 @@ static void merge_one(struct broker_machine *m, struct merge *s, const struct vi
         }
         let_go(m, h);
     }
+    if (!is_ours(m, t, p))
+        return;
     char *name = strdup(t->name);
     if (!name) {
         machine_nomem(m);
@@ -117,7 +128,7 @@ static void settle_hosting(struct broker_machine *m)
     for (size_t i = 0; i < m->view.topic_count; i++) {
         const struct view_topic *t = &m->view.topics[i];
         for (size_t j = 0; j < t->partition_count; j++)
-            if (is_ours(m, t, &t->partitions[j]))
+            if (is_ours(m, t, &t->partitions[j]) || is_undecided(&t->partitions[j]))
                 merge_one(m, &s, t, &t->partitions[j]);
     }
     while (s.at < s.old_count)

@@ -80,6 +80,7 @@ struct broker_machine {
 
     bool is_registered, is_ready; /* is_ready: told once */
     bool is_controller;
+    bool elects_again; /* /controller changed while an election was under way */
     int32_t controller_epoch;
 
     struct cluster_view view;
@@ -109,7 +110,9 @@ struct broker_machine {
 
 /* Queues a task; name is copied, NULL allowed. */
 void machine_queue(struct broker_machine *m, enum task_kind kind, const char *name, int32_t number);
-/* The same for a partition's state, a topic or its configuration, once. */
+/* Looks at /controller, once more if that is under way. */
+void machine_elect(struct broker_machine *m);
+/* Queues the read of a partition's state, a topic or its configuration, once. */
 void machine_queue_state(struct broker_machine *m, struct view_topic *t, struct view_partition *p);
 void machine_queue_topic(struct broker_machine *m, struct view_topic *t);
 void machine_queue_config(struct broker_machine *m, struct view_topic *t);

@@ -156,7 +156,9 @@ static int do_create(struct zk_model *z, int64_t session, const struct zk_op *op
         .path = strdup(op->path),
         .data = copy(op->data),
         .len = op->data.len,
-        .stat = {.ephemeral_owner = op->ephemeral ? session : 0, .czxid = z->zxid, .mzxid = z->zxid},
+        .stat = {.ephemeral_owner = op->ephemeral ? session : 0,
+                 .czxid = z->zxid,
+                 .mzxid = z->zxid},
     };
     fire(z, op->path, false, ZK_EVENT_CREATED);
     fire_parent(z, op->path);
@@ -262,22 +264,24 @@ struct zk_result zk_model_do(struct zk_model *z, const struct zk_op *op)
 
 int zk_model_create(struct zk_model *z, const char *path, const char *data)
 {
-    return zk_model_do(z, &(struct zk_op){.type = ZK_OP_CREATE, .path = path,
-                                          .data = bytes_of_text(data)})
+    return zk_model_do(
+               z, &(struct zk_op){.type = ZK_OP_CREATE, .path = path, .data = bytes_of_text(data)})
         .zk_rc;
 }
 
 int zk_model_set(struct zk_model *z, const char *path, const char *data)
 {
-    return zk_model_do(z, &(struct zk_op){.type = ZK_OP_SET, .path = path,
-                                          .data = bytes_of_text(data), .version = ZK_ANY_VERSION})
+    return zk_model_do(z, &(struct zk_op){.type = ZK_OP_SET,
+                                          .path = path,
+                                          .data = bytes_of_text(data),
+                                          .version = ZK_ANY_VERSION})
         .zk_rc;
 }
 
 int zk_model_delete(struct zk_model *z, const char *path)
 {
-    return zk_model_do(z, &(struct zk_op){.type = ZK_OP_DELETE, .path = path,
-                                          .version = ZK_ANY_VERSION})
+    return zk_model_do(
+               z, &(struct zk_op){.type = ZK_OP_DELETE, .path = path, .version = ZK_ANY_VERSION})
         .zk_rc;
 }
 

@@ -1,5 +1,5 @@
-/* A ZooKeeper in memory, for machines that speak in operations: nodes, ephemerals, one-time watches,
- * and clients whose requests and answers travel in order, each at its own pace. */
+/* A ZooKeeper in memory, for machines that speak in operations: nodes, ephemerals, one-time
+ * watches, and clients whose requests and answers travel in order, each at its own pace. */
 #ifndef ZKC_TEST_ZK_MODEL_H
 #define ZKC_TEST_ZK_MODEL_H
 
@@ -26,8 +26,8 @@ struct model_watch {
 struct model_arrival {
     bool is_event;
     enum zk_event_type event;
-    char *path; /* of an event */
-    uint32_t slot, seq; /* of a result */
+    char *path;              /* of an event */
+    uint32_t slot, seq;      /* of a result */
     struct zk_result result; /* data and children owned */
 };
 
