@@ -83,6 +83,25 @@ def test_close_in_callbacks(t):
     members.finish()
 
 
+def test_free_while_closing(t):
+    """The last commit is under way when the consumer is freed: nothing of it is called any more."""
+    world = World(t, partitions=1, each=5)
+    members = world.members
+    world.join("a", {"auto.commit.interval.ms": 60000}, before=[("take", 5)])
+    members.wait_for_messages(5)
+    reached = world.proxy.hold("a", None, "/consumers/g/offsets/t/0")
+    members.command("closein", "a", "message")
+    members.take("a", 1)
+    produced = world.producer.send_numbered("t", 1, 1)
+    expect("close", members.wait_for_event("closing", "a"), ["ZKC_OK"])
+    assert reached.wait(30), "no commit at close within 30 s"
+    members.command("free", "a")
+    members.wait_for_event("freed", "a")
+    world.proxy.go("a")
+    Account(world.produced | produced, members.messages()).check()
+    members.finish()
+
+
 # ---- F35: callbacks that hang ----
 
 def test_close_while_a_callback_hangs(t):

@@ -557,6 +557,8 @@ void member_close_session(zkc_consumer *c)
 
 void member_free(zkc_consumer *c)
 {
+    if (c->state < CONSUMER_SESSION)
+        c->state = CONSUMER_SESSION; /* operations under way are answered now: to nobody */
     zk_session_free(c->session);
     c->session = NULL;
     if (c->timer)
