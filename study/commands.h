@@ -1,0 +1,9 @@
+/* The subcommands of zkstudy. */
+#ifndef STUDY_COMMANDS_H
+#define STUDY_COMMANDS_H
+
+#include "zkconsumer/cli/command.h"
+
+extern const struct cli_command command_check;
+
+#endif
