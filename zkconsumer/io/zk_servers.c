@@ -41,7 +41,7 @@ static int compare_addresses(const void *a, const void *b)
     return memcmp(a, b, sizeof(union resolver_address));
 }
 
-static void take_addresses(struct zk_server *server, const struct resolver_result *result)
+static void take_addresses(struct zk_servers_host *server, const struct resolver_result *result)
 {
     size_t bytes = result->count * sizeof *result->addresses;
     union resolver_address *addresses = malloc(bytes);
@@ -62,7 +62,7 @@ static void take_addresses(struct zk_server *server, const struct resolver_resul
 
 static void on_lookup(const struct resolver_result *result, void *user)
 {
-    struct zk_server *server = user;
+    struct zk_servers_host *server = user;
 
     server->request = NULL;
     free(server->error);
@@ -75,7 +75,7 @@ static void on_lookup(const struct resolver_result *result, void *user)
 void zk_servers_resolve(struct zk_servers *s)
 {
     for (size_t i = 0; i < s->count; i++) {
-        struct zk_server *server = &s->servers[i];
+        struct zk_servers_host *server = &s->servers[i];
         if (!server->request)
             server->request = resolver_lookup(s->resolver, server->host.name, server->host.port,
                                               on_lookup, server);
@@ -162,7 +162,7 @@ void zk_servers_format_errors(const struct zk_servers *s, struct buf *out)
 {
     const char *separator = "";
     for (size_t i = 0; i < s->count; i++) {
-        const struct zk_server *server = &s->servers[i];
+        const struct zk_servers_host *server = &s->servers[i];
         if (server->count > 0 || !server->error)
             continue;
         buf_appendf(out, "%s%s: %s", separator, server->host.name, server->error);

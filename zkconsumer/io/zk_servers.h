@@ -11,7 +11,7 @@
 
 typedef void zk_servers_fn(void *user);
 
-struct zk_server {
+struct zk_servers_host {
     struct zk_servers *owner;
     struct zk_host host;               /* owned */
     struct resolver_request *request;  /* under way; NULL */
@@ -22,7 +22,7 @@ struct zk_server {
 
 struct zk_servers {
     struct resolver *resolver;
-    struct zk_server *servers;
+    struct zk_servers_host *servers;
     size_t count;
     size_t list_len; /* entries of the last list */
     bool is_changed; /* there are other addresses than in the last list */

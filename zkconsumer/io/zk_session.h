@@ -7,8 +7,11 @@
  *                           └── AUTH_FAILED: final, only close is left
  *
  * A session object is used and calls back on its loop's thread only. Renewal after expiry happens
- * on the same object. All callbacks may call any function here; zk_session_free() is refused inside
- * them, zk_session_close() takes effect after they return.
+ * on the same object. Callbacks may call any function here but zk_session_free();
+ * zk_session_close() takes effect after they return.
+ *
+ * Watches are left again by the client after a reconnect of the same session, all in one request:
+ * beyond 1 MB of paths the server cuts the connection at it, each time (ZOOKEEPER-706).
  *
  * The chroot is put before and taken off all paths here, not in the C client: so the nodes of the
  * chroot itself can be made through the same session (zk_session_ensure_chroot) at the price of one
@@ -60,7 +63,8 @@ typedef void zk_session_watch_fn(const struct zk_watch_event *event, void *user)
  * warning, 6 info, 7 debug. `cause` is the same for lines that say the same about different servers
  * or times: during an outage they come with every attempt, and whoever writes them somewhere should
  * hold them back by it. Nothing is ever written anywhere else. The client has one level for the
- * process, "info" (zoo_set_debug_level), which is left alone. */
+ * process, "info" (zoo_set_debug_level), which is left alone.
+ * Called from the midst of the client: unlike the other callbacks it must not call the session. */
 typedef void zk_session_log_fn(int level, const char *cause, const char *text, void *user);
 
 struct zk_session_config {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void test_operations(void **state)
@@ -367,6 +368,28 @@ static void test_connection_limit(void **state)
     zk_server_deinit(&limited);
 }
 
+/* No descriptor for the socket, and then none for our duplicate of it. */
+static void test_no_descriptors(void **state)
+{
+    struct rlimit limit, low;
+
+    (void)state;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (rlim_t room = 0; room < 2; room++) {
+        struct app *a;
+        int lowest = dup(0);
+        close(lowest);
+        low = (struct rlimit){(rlim_t)lowest + room, limit.rlim_max};
+        setrlimit(RLIMIT_NOFILE, &low);
+        a = app_open(&(struct app_options){0});
+        UNTIL(a->unreachable == 1);
+        assert_non_null(strstr(a->notice, "Too many open files"));
+        setrlimit(RLIMIT_NOFILE, &limit);
+        UNTIL(a->connected == 1);
+        app_end(a);
+    }
+}
+
 static void test_many_sessions(void **state)
 {
     enum { MANY = 100 };
@@ -410,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_written_anywhere),
         cmocka_unit_test(test_process_is_left_alone),
         cmocka_unit_test(test_connection_limit),
+        cmocka_unit_test(test_no_descriptors),
         cmocka_unit_test(test_many_sessions),
     };
     return run_group("zk_session_basic", tests, ARRAY_LEN(tests), &(struct zk_server_options){0},
