@@ -530,6 +530,7 @@ static void reconnect(struct world_member *m)
     } else {
         lose(m);
         struct group_input in = {.type = GROUP_IN_EXPIRED};
+        m->expiries++;
         feed(m, &in);
         m->session = 0;
         post(m->world,
@@ -603,7 +604,7 @@ static void run_request(struct world *w, const struct message *msg, enum world_v
 static bool is_lost(const struct message *msg)
 {
     const struct world_member *m = msg->member;
-    return !m->machine || msg->connection != m->link->connection;
+    return !m->machine || !m->link->is_up || msg->connection != m->link->connection;
 }
 
 /* True: the message has been kept. */

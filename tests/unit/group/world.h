@@ -58,6 +58,7 @@ struct world_member {
     bool is_closed;                          /* has left, in order */
     bool is_settled, is_registered, gave_up; /* of the last GROUP_OUT_STATE */
     int requests;                            /* that reached the server */
+    int expiries;                            /* ends of sessions that it has learned */
     int rebalances, attempts, attempts_failed, give_ups;
     int notices[WORLD_ERRORS]; /* with an error: by -100 - err */
     char last_failure[256];    /* why of the last attempt that failed */

@@ -598,6 +598,51 @@ static void test_two_expiries(void **state)
     }
 }
 
+/* KAFKA-1387, by design of 0.8.2: the session ends again before the registration got through, which
+ * then lands in the third session; the handler of the second end finds that node, takes it for an
+ * old one, and waits for it for ever. That is told. Only closing helps. */
+static enum world_verdict end_session_at_registration(struct world *w,
+                                                      const struct world_request *r, int *zk_rc,
+                                                      void *user)
+{
+    (void)zk_rc;
+    int *done = user;
+    if (*done || r->op->type != ZK_OP_CREATE || !strstr(r->op->path, "/ids/"))
+        return WORLD_RUN;
+    *done = 1;
+    world_end_session(w, r->member->session);
+    return WORLD_CUT_BEFORE;
+}
+
+static void test_waits_for_its_own_node(void **state)
+{
+    (void)state;
+    struct world *w = world_new(&(struct world_options){.seed = 1, .reconnect_ms = 10});
+    world_put_topic(w, "t", 3);
+    struct world_member *m = join(w);
+    settle(w);
+    int done = 0;
+    world_set_hook(w, end_session_at_registration, &done);
+    world_expire(m);
+    world_run_ms(w, 20000);
+    assert_int_equal(done, 1);
+    assert_int_equal(fake_zk_owner(world_zk(w), "/consumers/g/ids/g_m0"), m->session);
+    assert_in_range(world_told(m, ZKC_ERR_ZOOKEEPER), 3, 4);
+    assert_non_null(strstr(m->last_error, "it is of this very session"));
+    world_expire(m);
+    world_run_ms(w, 20000);
+    assert_int_equal(fake_zk_owner(world_zk(w), "/consumers/g/ids/g_m0"), m->session);
+    assert_in_range(world_told(m, ZKC_ERR_ZOOKEEPER), 5, 7);
+    int before = m->rebalances;
+    world_put_topic(w, "t", 5);
+    world_run_ms(w, 20000);
+    assert_int_equal(m->rebalances, before); /* it sees nothing any more */
+    world_leave(m);
+    world_run_ms(w, 100);
+    assert_true(m->is_closed);
+    world_free(w);
+}
+
 /* Away for longer than the session: nothing is sent meanwhile, and all is there again. */
 static void test_long_absence(void **state)
 {
@@ -1259,6 +1304,7 @@ int main(void)
         cmocka_unit_test(test_stop_says_lost),
         cmocka_unit_test(test_expiry_with_conflict),
         cmocka_unit_test(test_two_expiries),
+        cmocka_unit_test(test_waits_for_its_own_node),
         cmocka_unit_test(test_long_absence),
         cmocka_unit_test(test_foreign_node_is_deleted),
         cmocka_unit_test(test_resend),

@@ -196,11 +196,11 @@ static bool is_wanted(const struct leader_finder *f, const struct group_leader *
 static void tell_leaderless(struct leader_finder *f, struct group_outputs *out)
 {
     if (f->wanted_count && f->wanted_count != f->told)
-        group_notice(out, 4, "fetch", ZKC_OK,
-                     "partitions without a leader: %zu, the first is [%s,%d]; they stand still, and "
-                     "leaders are looked for every %lld ms (refresh.leader.backoff.ms)",
-                     f->wanted_count, f->wanted[0].topic, f->wanted[0].partition,
-                     (long long)f->backoff_ms);
+        group_notice(
+            out, 4, "fetch", ZKC_OK,
+            "partitions without a leader: %zu, the first is [%s,%d]; they stand still, and "
+            "leaders are looked for every %lld ms (refresh.leader.backoff.ms)",
+            f->wanted_count, f->wanted[0].topic, f->wanted[0].partition, (long long)f->backoff_ms);
     f->told = f->wanted_count;
 }
 

@@ -44,6 +44,7 @@ enum registrar_step registrar_next(struct registrar *r, const struct zk_result *
             return REGISTRAR_FAILED;
         r->state = REGISTRAR_WAITING;
         r->conflicts++;
+        r->holder_session = answer->stat.ephemeral_owner;
         return REGISTRAR_WAIT;
     case REGISTRAR_IDLE:
     case REGISTRAR_WAITING: assert(!"an answer was expected by nobody");

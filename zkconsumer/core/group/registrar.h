@@ -19,6 +19,7 @@ struct registrar {
     struct bytes data; /* borrowed */
     struct creator creator;
     unsigned conflicts;
+    int64_t holder_session; /* whose node it is, after REGISTRAR_WAIT */
 };
 
 enum registrar_step {

@@ -242,9 +242,10 @@ static void stopped(struct zk_compat *m, const struct group_input *in, struct gr
     compat_commit_drive(m, NULL, out);
 }
 
-static void connected(struct zk_compat *m, struct group_outputs *out)
+static void connected(struct zk_compat *m, const struct group_input *in, struct group_outputs *out)
 {
     m->connected = true;
+    m->session_id = in->connected.session_id;
     m->resend_at_ms = INT64_MAX;
     lanes_resend(m->lanes, out);
     if (m->state != NEW)
@@ -303,7 +304,7 @@ void zk_compat_step(struct zk_compat *m, const struct group_input *in, struct gr
     if (m->state == CLOSED)
         return;
     switch (in->type) { /* all choices are here; the helpers do one thing each */
-    case GROUP_IN_CONNECTED: connected(m, out); break;
+    case GROUP_IN_CONNECTED: connected(m, in, out); break;
     case GROUP_IN_DISCONNECTED: m->connected = false; break;
     case GROUP_IN_EXPIRED:
         m->connected = false;

@@ -24,19 +24,34 @@ static void registered(struct zk_compat *m, struct group_outputs *out)
     }
 }
 
+/* 0.8.2 cannot tell its own node from another's but by the data, in which there is a time: after
+ * two ends of the session in a row it may wait for a node that it has itself created in the session
+ * that lives (KAFKA-1387). Another end of the session does not help: the wait is over then, and
+ * that end's own registration finds the node that the waiting one has made. */
+static void say_taken(struct zk_compat *m, struct group_outputs *out)
+{
+    long long wait_ms = m->settings.session_timeout_ms;
+    if (m->registrar.holder_session != 0 && m->registrar.holder_session == m->session_id)
+        group_notice(out, 3, "member", ZKC_ERR_ZOOKEEPER,
+                     "%s exists already: it is of this very session, from a registration before "
+                     "(KAFKA-1387). This member waits for its own node, and sees no change of the "
+                     "group, until it is closed",
+                     m->id_path);
+    else
+        group_notice(out, 4, "member", ZKC_OK,
+                     "%s exists already, with another's data: taken for a node of an ended session "
+                     "of ours; trying again in %lld ms. If this goes on, another process has the "
+                     "same consumer.id",
+                     m->id_path, wait_ms);
+}
+
 static void drive_registrar(struct zk_compat *m, enum registrar_step step, const struct zk_op *op,
                             int zk_rc, struct group_outputs *out)
 {
     switch (step) {
     case REGISTRAR_SEND: compat_send(m, registration_lane(m), op, out); return;
     case REGISTRAR_DONE: registered(m, out); return;
-    case REGISTRAR_WAIT:
-        group_notice(out, 4, "member", ZKC_OK,
-                     "%s exists already, with another's data: taken for a node of an ended session "
-                     "of ours; trying again in %lld ms. If this goes on, another process has the "
-                     "same consumer.id",
-                     m->id_path, (long long)m->settings.session_timeout_ms);
-        break;
+    case REGISTRAR_WAIT: say_taken(m, out); break;
     case REGISTRAR_FAILED:
         group_notice(out, 3, "member", ZKC_ERR_ZOOKEEPER,
                      "registering %s: %s (%d); trying again in %lld ms", m->id_path,

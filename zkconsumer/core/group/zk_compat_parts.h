@@ -51,6 +51,7 @@ struct zk_compat {
     enum member_state state;
     int64_t now_ms, wall_ms; /* of the input being fed */
     bool connected;
+    int64_t session_id; /* of the last connection */
     bool is_registered; /* the id node is this session's */
     bool is_settled;    /* the first rebalance has ended */
     bool gave_up;
