@@ -11,14 +11,27 @@ void *__wrap_realloc(void *at, size_t size);
 char *__wrap_strdup(const char *text);
 
 static bool is_armed;
+static bool is_off;
 static bool has_failed;
 static size_t left;
+static size_t to_fail;
 
-void alloc_fail_at(size_t n)
+void alloc_fail_run(size_t n, size_t count)
 {
     is_armed = true;
     has_failed = false;
     left = n;
+    to_fail = count;
+}
+
+void alloc_fail_at(size_t n)
+{
+    alloc_fail_run(n, 1);
+}
+
+void alloc_fail_pause(bool is_paused)
+{
+    is_off = is_paused;
 }
 
 bool alloc_fail_stop(void)
@@ -29,9 +42,13 @@ bool alloc_fail_stop(void)
 
 static bool is_to_fail(void)
 {
-    if (!is_armed || left-- > 0)
+    if (!is_armed || is_off)
         return false;
-    is_armed = false;
+    if (left > 0) {
+        left--;
+        return false;
+    }
+    is_armed = --to_fail > 0;
     has_failed = true;
     return true;
 }

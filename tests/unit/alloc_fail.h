@@ -11,6 +11,12 @@
 /* The n-th allocation from now on (0: the next) fails, once. */
 void alloc_fail_at(size_t n);
 
+/* The same for `count` allocations in a row. */
+void alloc_fail_run(size_t n, size_t count);
+
+/* While paused, allocations neither fail nor count: for a test that lets only some code fail. */
+void alloc_fail_pause(bool is_paused);
+
 /* No allocation fails any more. Returns whether one did since alloc_fail_at(). */
 bool alloc_fail_stop(void);
 
