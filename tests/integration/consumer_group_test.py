@@ -1,5 +1,8 @@
 """What befalls members of a group: restarts, closing, a stranger's broken nodes, more members than
 partitions. The names F... are those of the faults that other clients had (each test says what it is)."""
+import json
+import time
+
 from lib.group import range_layout
 from lib.members import Account
 from lib.waiting import wait_for
@@ -113,6 +116,44 @@ def test_close_while_the_link_is_silent(t):
 
 def test_close_while_the_link_is_refused(t):
     close_while_the_link_is_down(t, lambda proxy: proxy.refuse("a"))
+
+
+# ---- F7: changes during a rebalance ----
+
+def test_changes_during_a_rebalance(t):
+    """Two joins and a leave while a member's claims are held up by a stranger's owner node: when it
+    goes, the member does one further rebalance, not one for each change and not none."""
+    cluster = small_cluster(t)
+    group = t.group(cluster, "g")
+    members = t.our_members(cluster, "g")
+    trace = t.folder / "a.trace"
+    settings = {**SETTINGS, "rebalance.max.retries": 20, "rebalance.backoff.ms": 1000}
+    members.open("a", {**settings, "trace.path": trace, "trace.level": 0})
+    members.streams("a", t=1)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_a-0"]))
+
+    def begun():
+        time.sleep(1.5)  # the trace is written once a second
+        return [json.loads(line)["ev"] for line in trace.read_text().splitlines()].count("rb_begin")
+
+    stranger = "/consumers/g/owners/t/4"
+    cluster.zk.create(stranger, b"nobody")
+    cluster.add_partitions("t", 5)  # from here on a's attempts fail
+    wait_for(lambda: [x for _, _, x in members.log_lines("a") if "Rebalancing attempt failed" in x],
+             "the first attempt to fail")
+    for name in ("b", "c"):
+        members.open(name, settings)
+        members.streams(name, t=1)
+    group.wait_for_members(3)
+    members.close_wait("b")
+    group.wait_for_members(2)
+    expect("rebalances that a has begun", begun(), 2)
+    cluster.zk.delete(stranger)
+    layout = range_layout(5, ["g_a-0", "g_c-0"])
+    group.wait_for_exact_owners("t", layout)
+    expect("rebalances that a has begun", begun(), 3)
+    group.wait_for_exact_owners("t", layout)
+    members.finish()
 
 
 # ---- F27: more members than partitions ----
