@@ -416,21 +416,87 @@ bool fake_zk_take_event(struct fake_zk *zk, int64_t *session, struct zk_watch_ev
     return true;
 }
 
-void fake_zk_set_watch(struct fake_zk *zk, int64_t session, enum fake_zk_watch watch,
-                       const char *path, int64_t last_zxid)
+/* ---- the client ---- */
+
+enum client_watch_kind {
+    WATCH_DATA,   /* of getData, and of exists where there was a node */
+    WATCH_EXISTS, /* of exists where there was none */
+    WATCH_CHILD,
+};
+
+struct fake_zk_client_watch {
+    enum client_watch_kind kind;
+    char *path;
+};
+
+void fake_zk_client_forget(struct fake_zk_client *c)
 {
-    const struct node *n = find(zk, path);
-    bool is_child_watch = watch == FAKE_ZK_WATCH_CHILD;
-    if (watch == FAKE_ZK_WATCH_EXISTS && n)
-        fire(zk, session, ZK_EVENT_CREATED, path);
-    else if (watch != FAKE_ZK_WATCH_EXISTS && !n)
-        fire(zk, session, ZK_EVENT_DELETED, path);
-    else if (watch == FAKE_ZK_WATCH_DATA && n->mzxid > last_zxid)
-        fire(zk, session, ZK_EVENT_DATA_CHANGED, path);
-    else if (is_child_watch && n->pzxid > last_zxid)
-        fire(zk, session, ZK_EVENT_CHILDREN_CHANGED, path);
+    for (size_t i = 0; i < c->count; i++)
+        free(c->list[i].path);
+    c->count = 0;
+}
+
+void fake_zk_client_deinit(struct fake_zk_client *c)
+{
+    fake_zk_client_forget(c);
+    free(c->list);
+    *c = (struct fake_zk_client){0};
+}
+
+void fake_zk_client_answered(struct fake_zk_client *c, const struct zk_op *op,
+                             const struct zk_result *result)
+{
+    bool is_there = result->zk_rc == ZK_OK;
+    if (result->zxid > c->last_zxid)
+        c->last_zxid = result->zxid;
+    if (!op->watch || (!is_there && !(op->type == ZK_OP_EXISTS && result->zk_rc == ZK_NO_NODE)))
+        return;
+    enum client_watch_kind kind = op->type == ZK_OP_CHILDREN ? WATCH_CHILD
+                                  : is_there                 ? WATCH_DATA
+                                                             : WATCH_EXISTS;
+    for (size_t i = 0; i < c->count; i++)
+        if (c->list[i].kind == kind && strcmp(c->list[i].path, op->path) == 0)
+            return;
+    c->list = grow(c->list, &c->cap, c->count, sizeof *c->list);
+    c->list[c->count++] = (struct fake_zk_client_watch){kind, copy(op->path)};
+}
+
+void fake_zk_client_fired(struct fake_zk_client *c, const struct zk_watch_event *event)
+{
+    bool is_child = event->type == ZK_EVENT_CHILDREN_CHANGED;
+    for (size_t i = c->count; i-- > 0;) {
+        bool of_kind =
+            event->type == ZK_EVENT_DELETED || (c->list[i].kind == WATCH_CHILD) == is_child;
+        if (!of_kind || strcmp(c->list[i].path, event->path) != 0)
+            continue;
+        free(c->list[i].path);
+        c->list[i] = c->list[--c->count];
+    }
+}
+
+static void return_watch(const struct fake_zk_client *c, struct fake_zk *zk, int64_t session,
+                         const struct fake_zk_client_watch *w)
+{
+    const struct node *n = find(zk, w->path);
+    if (w->kind == WATCH_EXISTS && n)
+        fire(zk, session, ZK_EVENT_CREATED, w->path);
+    else if (w->kind != WATCH_EXISTS && !n)
+        fire(zk, session, ZK_EVENT_DELETED, w->path);
+    else if (w->kind == WATCH_DATA && n->mzxid > c->last_zxid)
+        fire(zk, session, ZK_EVENT_DATA_CHANGED, w->path);
+    else if (w->kind == WATCH_CHILD && n->pzxid > c->last_zxid)
+        fire(zk, session, ZK_EVENT_CHILDREN_CHANGED, w->path);
     else
-        add_watch(zk, session, is_child_watch, path);
+        add_watch(zk, session, w->kind == WATCH_CHILD, w->path);
+}
+
+void fake_zk_client_return(const struct fake_zk_client *c, struct fake_zk *zk, int64_t session)
+{
+    static const enum client_watch_kind order[] = {WATCH_DATA, WATCH_EXISTS, WATCH_CHILD};
+    for (size_t k = 0; k < sizeof order / sizeof order[0]; k++)
+        for (size_t i = 0; i < c->count; i++)
+            if (c->list[i].kind == order[k])
+                return_watch(c, zk, session, &c->list[i]);
 }
 
 int64_t fake_zk_zxid(const struct fake_zk *zk)

@@ -30,17 +30,27 @@ bool fake_zk_take_event(struct fake_zk *zk, int64_t *session, struct zk_watch_ev
 /* The session's connection is gone: the server forgets its watches; the client has its own list. */
 void fake_zk_disconnect(struct fake_zk *zk, int64_t session);
 
-enum fake_zk_watch {
-    FAKE_ZK_WATCH_DATA,   /* of getData, and of exists where there was a node */
-    FAKE_ZK_WATCH_EXISTS, /* of exists where there was none */
-    FAKE_ZK_WATCH_CHILD,
+/* The client's side of watches: what it puts again after a reconnect of the same session. Zeroed
+ * before the first use. */
+struct fake_zk_client {
+    struct fake_zk_client_watch *list;
+    size_t count, cap;
+    int64_t last_zxid; /* the last transaction that the client has seen */
 };
 
-/* One entry of setWatches: the client's watch, put again after a reconnect; fires at once when it
- * missed something since `last_zxid`, the last transaction the client has seen.
+void fake_zk_client_deinit(struct fake_zk_client *c);
+
+/* An answer has arrived; an event has. */
+void fake_zk_client_answered(struct fake_zk_client *c, const struct zk_op *op,
+                             const struct zk_result *result);
+void fake_zk_client_fired(struct fake_zk_client *c, const struct zk_watch_event *event);
+
+/* The session is over, and its watches. */
+void fake_zk_client_forget(struct fake_zk_client *c);
+
+/* setWatches: puts them again in this session; those that missed something fire at once.
  * Source: DataTree.setWatches of ZooKeeper 3.4. */
-void fake_zk_set_watch(struct fake_zk *zk, int64_t session, enum fake_zk_watch watch,
-                       const char *path, int64_t last_zxid);
+void fake_zk_client_return(const struct fake_zk_client *c, struct fake_zk *zk, int64_t session);
 
 /* The last transaction. */
 int64_t fake_zk_zxid(const struct fake_zk *zk);

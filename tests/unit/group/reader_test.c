@@ -301,7 +301,7 @@ static void test_leaves(void **state)
     feed_type(g, GROUP_IN_LEAVE);
     feed_type(g, GROUP_IN_LEAVE);
     assert_int_equal(g->stopped, 1);
-        int scans = g->operations[GROUP_LANE_FINDER];
+    int scans = g->operations[GROUP_LANE_FINDER];
     lose_leader(g, "t", 0); /* nobody fetches any more */
     assert_int_equal(g->operations[GROUP_LANE_FINDER], scans);
     feed_type(g, GROUP_IN_STOPPED);

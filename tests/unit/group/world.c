@@ -3,8 +3,6 @@
 #include "zkconsumer/core/zk/path.h"
 
 #define MEMBER_NAME    "g_m%d"
-#define TOPICS_MAX     64
-#define WATCHES_MAX    512
 #define OPEN_OPS_MAX   16
 #define QUIET_MS       100000
 #define TIME_FEEDS_MAX 50 /* without the time going on */
@@ -34,11 +32,6 @@ struct message {
     int64_t session;
 };
 
-struct client_watch {
-    enum fake_zk_watch kind;
-    char *path;
-};
-
 struct open_op {
     enum group_lane lane;
     uint32_t seq;
@@ -54,10 +47,8 @@ struct world_link {
     bool is_up;        /* as it is */
     uint32_t connection;
     int64_t last_request_ms, last_answer_ms, last_due_ms;
-    int64_t last_zxid;
     int64_t lost_touch_ms; /* when the server last lost the connection */
-    struct client_watch watches[WATCHES_MAX];
-    size_t watch_count;
+    struct fake_zk_client client;
     struct open_op open[OPEN_OPS_MAX];
     size_t open_count;
     bool is_fetching; /* between assignment and stop */
@@ -215,8 +206,7 @@ static void free_machine(struct world_member *m)
 
 static void free_link(struct world_link *l)
 {
-    for (size_t i = 0; i < l->watch_count; i++)
-        free(l->watches[i].path);
+    fake_zk_client_deinit(&l->client);
     for (size_t i = 0; i < l->asked_count; i++)
         free(l->asked[i]);
     for (size_t i = 0; i < l->topic_count; i++)
@@ -372,37 +362,6 @@ void world_forget(struct world_member *m)
 
 /* ---- the link ---- */
 
-static void watch_added(struct world_link *l, const struct zk_op *op, int zk_rc)
-{
-    if (!op->watch || (zk_rc != ZK_OK && !(op->type == ZK_OP_EXISTS && zk_rc == ZK_NO_NODE)))
-        return;
-    enum fake_zk_watch kind = op->type == ZK_OP_CHILDREN ? FAKE_ZK_WATCH_CHILD
-                              : zk_rc == ZK_OK           ? FAKE_ZK_WATCH_DATA
-                                                         : FAKE_ZK_WATCH_EXISTS;
-    for (size_t i = 0; i < l->watch_count; i++)
-        if (l->watches[i].kind == kind && strcmp(l->watches[i].path, op->path) == 0)
-            return;
-    assert_true(l->watch_count < WATCHES_MAX);
-    l->watches[l->watch_count++] = (struct client_watch){kind, strdup(op->path)};
-}
-
-static void drop_watch(struct world_link *l, size_t i)
-{
-    free(l->watches[i].path);
-    l->watches[i] = l->watches[--l->watch_count];
-}
-
-static void watch_fired(struct world_link *l, const struct zk_watch_event *event)
-{
-    for (size_t i = l->watch_count; i-- > 0;) {
-        bool is_child = l->watches[i].kind == FAKE_ZK_WATCH_CHILD;
-        bool of_kind = event->type == ZK_EVENT_DELETED ||
-                       is_child == (event->type == ZK_EVENT_CHILDREN_CHANGED);
-        if (of_kind && strcmp(l->watches[i].path, event->path) == 0)
-            drop_watch(l, i);
-    }
-}
-
 static void close_op(struct world_link *l, enum group_lane lane, uint32_t seq)
 {
     for (size_t i = 0; i < l->open_count; i++)
@@ -499,19 +458,10 @@ static void feed_connected(struct world_member *m, bool is_new)
 static void open_session(struct world_member *m)
 {
     struct world_link *l = m->link;
-    while (l->watch_count > 0)
-        drop_watch(l, 0);
+    fake_zk_client_forget(&l->client);
     m->session = fake_zk_open(m->world->zk);
     l->connection++;
     feed_connected(m, true);
-}
-
-static void set_watches(struct world_member *m)
-{
-    struct world_link *l = m->link;
-    for (size_t i = 0; i < l->watch_count; i++)
-        fake_zk_set_watch(m->world->zk, m->session, l->watches[i].kind, l->watches[i].path,
-                          l->last_zxid);
 }
 
 static void reconnect(struct world_member *m)
@@ -524,7 +474,7 @@ static void reconnect(struct world_member *m)
     } else if (fake_zk_is_open(m->world->zk, m->session)) {
         l->is_up = true;
         l->connection++;
-        set_watches(m);
+        fake_zk_client_return(&l->client, m->world->zk, m->session);
         send_events(m->world);
         feed_connected(m, false);
     } else {
@@ -641,8 +591,7 @@ static void deliver_answer(struct message *msg)
     if (is_lost(msg))
         return;
     close_op(m->link, msg->lane, msg->seq);
-    m->link->last_zxid = msg->result.zxid ? msg->result.zxid : m->link->last_zxid;
-    watch_added(m->link, &msg->op, msg->result.zk_rc);
+    fake_zk_client_answered(&m->link->client, &msg->op, &msg->result);
     struct group_input in = {.type = GROUP_IN_RESULT,
                              .result = {msg->lane, msg->seq, &msg->result}};
     feed(m, &in);
@@ -652,7 +601,7 @@ static void deliver_watch(struct message *msg)
 {
     if (is_lost(msg))
         return;
-    watch_fired(msg->member->link, &msg->event);
+    fake_zk_client_fired(&msg->member->link->client, &msg->event);
     struct group_input in = {.type = GROUP_IN_WATCH, .watch = msg->event};
     feed(msg->member, &in);
 }
