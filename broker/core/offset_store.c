@@ -132,11 +132,19 @@ static enum offset_step commit_end_partition(struct offset_commit_program *c, in
     return commit_begin_next(c, op);
 }
 
-static enum offset_step commit_create(struct offset_commit_program *c, const struct zk_op **op)
+/* Creates the node, or its parent, which as everything above it has no data. */
+static enum offset_step commit_create(struct offset_commit_program *c, int state,
+                                      const struct zk_op **op)
 {
-    c->state = COMMIT_CREATING;
+    bool is_parent = state == COMMIT_PARENT;
+    struct bytes data = is_parent ? BYTES_NULL : bytes_of_text(c->text);
+    char *slash = strrchr(c->path, '/');
+    c->state = state;
     creator_deinit(&c->creator);
-    if (creator_begin(&c->creator, c->path, bytes_of_text(c->text), false, &c->op) != ZKC_OK)
+    *slash = is_parent ? '\0' : '/';
+    enum zkc_err err = creator_begin(&c->creator, c->path, data, false, &c->op);
+    *slash = '/';
+    if (err)
         return commit_end_partition(c, KAFKA_ERR_UNKNOWN_SERVER_ERROR, op);
     *op = &c->op;
     return OFFSET_SEND;
@@ -146,23 +154,19 @@ enum offset_step offset_commit_next(struct offset_commit_program *c, const struc
                                     const struct zk_op **op)
 {
     int zk_rc = answer->zk_rc;
-    switch (c->state) {
-    case COMMIT_SETTING:
-        if (zk_rc == ZK_NO_NODE)
-            return commit_create(c, op);
-        break;
-    case COMMIT_CREATING:
-        if (creator_next(&c->creator, zk_rc, &c->op, &zk_rc)) {
-            *op = &c->op;
-            return OFFSET_SEND;
-        }
-        if (zk_rc == ZK_NODE_EXISTS) { /* somebody else committed meanwhile */
-            set_offset(c, COMMIT_SETTING_AGAIN);
-            *op = &c->op;
-            return OFFSET_SEND;
-        }
-        break;
-    case COMMIT_SETTING_AGAIN: break;
+    if ((c->state == COMMIT_PARENT || c->state == COMMIT_CREATING) &&
+        creator_next(&c->creator, zk_rc, &c->op, &zk_rc)) {
+        *op = &c->op;
+        return OFFSET_SEND;
+    }
+    if (c->state == COMMIT_SETTING && zk_rc == ZK_NO_NODE)
+        return commit_create(c, COMMIT_PARENT, op);
+    if (c->state == COMMIT_PARENT && (zk_rc == ZK_OK || zk_rc == ZK_NODE_EXISTS))
+        return commit_create(c, COMMIT_CREATING, op);
+    if (c->state == COMMIT_CREATING && zk_rc == ZK_NODE_EXISTS) {
+        set_offset(c, COMMIT_SETTING_AGAIN); /* somebody else committed meanwhile */
+        *op = &c->op;
+        return OFFSET_SEND;
     }
     return commit_end_partition(c, code_of(zk_rc), op);
 }

@@ -26,7 +26,7 @@ struct offset_commit_program {
     size_t topic, partition; /* under way */
     char *path;              /* owned */
     char text[ZK_OFFSET_TEXT_SIZE];
-    enum { COMMIT_SETTING, COMMIT_CREATING, COMMIT_SETTING_AGAIN } state;
+    enum { COMMIT_SETTING, COMMIT_PARENT, COMMIT_CREATING, COMMIT_SETTING_AGAIN } state;
     struct creator creator;
     struct zk_op op;
 };

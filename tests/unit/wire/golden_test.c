@@ -221,6 +221,12 @@ static void test_list_offsets_frames(void **state)
     check_file("list_offsets.json", 6);
 }
 
+static void test_broker_frames(void **state)
+{
+    (void)state;
+    check_file("broker.json", 18);
+}
+
 static void test_documented_frames(void **state)
 {
     (void)state;
@@ -230,9 +236,8 @@ static void test_documented_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metadata_frames),
-        cmocka_unit_test(test_fetch_frames),
-        cmocka_unit_test(test_list_offsets_frames),
+        cmocka_unit_test(test_metadata_frames),     cmocka_unit_test(test_fetch_frames),
+        cmocka_unit_test(test_list_offsets_frames), cmocka_unit_test(test_broker_frames),
         cmocka_unit_test(test_documented_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,14 @@
+#include "tests/fuzz/wire_message.h"
+#include "zkconsumer/core/wire/api_versions.h"
+
+static void fields(struct wire_codec *c, void *message)
+{
+    api_versions_response_fields(c, message);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct api_versions_response message = {0};
+    wire_message_fuzz(data, size, fields, &message);
+    return 0;
+}
