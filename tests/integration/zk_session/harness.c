@@ -116,14 +116,14 @@ static void on_closed(bool is_released, void *user)
 
 void app_close(struct app *a, int64_t deadline_ms)
 {
-    a->close_in = CLOSE_NOWHERE;
+    a->is_closing = true;
     zk_session_close(a->s, deadline_ms, on_closed, a);
 }
 
 static void called(struct app *a, enum close_in where)
 {
     a->calls_after_closed += a->closed > 0;
-    if (a->close_in == where && a->closed == 0)
+    if (a->close_in == where && !a->is_closing)
         app_close(a, a->close_deadline_ms);
 }
 

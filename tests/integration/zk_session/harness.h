@@ -73,6 +73,7 @@ struct app {
     char log[512];             /* the last warning of our own */
 
     enum close_in close_in;
+    bool is_closing; /* app_close() was called */
     int64_t close_deadline_ms;
     unsigned closed;
     bool is_released;
