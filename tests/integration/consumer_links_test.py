@@ -218,12 +218,18 @@ def test_black_hole_shows_the_overlap(t):
     members.wait_for_messages(20, "a")
     proxy.hole("a")
     group.wait_for_exact_owners("t", range_layout(4, ["g_b-0"]))
+    owned_by_b = time.monotonic()
 
     def twice():
         of_b = {(m.partition, m.offset) for m in members.messages("b")}
         return sorted(of_b & {(m.partition, m.offset) for m in members.messages("a")})
 
-    wait_for(lambda: len(twice()) >= 20, "messages that both are given")
+    def given_to_a_too_late():
+        of_both = set(twice())
+        return [at - owned_by_b for at, m in members.timed_messages("a")
+                if at > owned_by_b and (m.partition, m.offset) in of_both]
+
+    wait_for(lambda: len(given_to_a_too_late()) >= 20, "messages that both are given")
     proxy.heal("a")
     text = members.wait_for_report("a", "expired")
     assert "delivered by others too" in text, text
@@ -231,6 +237,9 @@ def test_black_hole_shows_the_overlap(t):
     ends = [kind for kind, _ in members.rebalances("a")]
     assert "lost" in ends, "the application was told %r" % ends
     overlap = twice()
+    late = given_to_a_too_late()
+    print("both were given %d messages; a %d of them while b was the owner, for %.1f s" % (
+        len(overlap), len(late), max(late)))
     expect("partitions of the overlap", {p for p, _ in overlap}, {0, 1})
     counts = len(members.messages("a")), len(members.messages("b"))
     wait_for(lambda: len(members.messages("a")) > counts[0] + 20
