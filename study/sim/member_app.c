@@ -1,0 +1,431 @@
+/* A member's fetching and its application. Per broker one connection and one fetch at a time, which
+ * names all partitions that are led there and have room; answers are runs of offsets. The
+ * application is one thread for all streams: it takes message after message, each process_ns after
+ * the one before. When a message counts as consumed is compat's: when it is taken. */
+#include "study/sim/world.h"
+#include <string.h>
+
+#define QUERY_NS (30 * SIM_S) /* socket.timeout.ms */
+
+static struct trace_event event_of(const struct member *m, enum trace_type type)
+{
+    return tracer_event(&m->world->tracer, type, m->node.name);
+}
+
+static struct topic_partition name_of(const struct held *h)
+{
+    return (struct topic_partition){h->name, h->partition};
+}
+
+static struct held *find_claim(struct member *m, uint64_t claim)
+{
+    for (size_t i = 0; i < m->held_count; i++)
+        if (m->held[i].claim == claim)
+            return &m->held[i];
+    return NULL;
+}
+
+static struct held *find_held(struct member *m, const char *topic, int32_t partition)
+{
+    for (size_t i = 0; i < m->held_count; i++)
+        if (m->held[i].partition == partition && strcmp(m->held[i].name, topic) == 0)
+            return &m->held[i];
+    return NULL;
+}
+
+/* ---- the application ---- */
+
+static void deliver(struct member *m, struct held *h, int64_t first, int64_t count,
+                    uint64_t first_ns, uint64_t last_ns)
+{
+    struct sim *w = m->world;
+    ledger_tell(w, &w->topics[h->topic], h->partition);
+    struct trace_event e = event_of(m, TRACE_DELIVER);
+    e.deliver.p = name_of(h);
+    e.deliver.first = first;
+    e.deliver.last = first + count - 1;
+    e.deliver.first_ns = first_ns;
+    e.deliver.last_ns = last_ns;
+    e.deliver.hash =
+        trace_messages_hash(w->topics[h->topic].logs[h->partition].hash, first, first + count - 1);
+    tracer_emit(&w->tracer, &m->source, &e);
+    h->taken = first + count;
+}
+
+static void pop_chunk(struct member *m)
+{
+    m->queue_first = (m->queue_first + 1) % m->queue_cap;
+    m->queue_count--;
+}
+
+void app_settle(struct member *m)
+{
+    uint64_t now = world_now(m->world);
+    while (m->queue_count > 0 && m->free_ns <= now) {
+        struct chunk *c = &m->queue[m->queue_first];
+        struct held *h = find_claim(m, c->claim);
+        if (!h) {
+            pop_chunk(m);
+            continue;
+        }
+        uint64_t step = m->process_ns, n = (uint64_t)c->count;
+        if (step && (now - m->free_ns) / step + 1 < n)
+            n = (now - m->free_ns) / step + 1;
+        deliver(m, h, c->first, (int64_t)n, m->free_ns, m->free_ns + (n - 1) * step);
+        c->first += (int64_t)n;
+        c->count -= (int64_t)n;
+        m->free_ns += n * step;
+        if (c->count == 0)
+            pop_chunk(m);
+    }
+}
+
+static void push_chunk(struct member *m, struct chunk chunk)
+{
+    uint64_t now = world_now(m->world);
+    if (m->queue_count == m->queue_cap) {
+        size_t cap = m->queue_cap ? m->queue_cap * 2 : 16;
+        struct chunk *queue = pool_take(&m->world->pool, cap * sizeof *queue);
+        for (size_t i = 0; i < m->queue_count; i++)
+            queue[i] = m->queue[(m->queue_first + i) % m->queue_cap];
+        pool_give(&m->world->pool, m->queue);
+        m->queue = queue;
+        m->queue_cap = cap;
+        m->queue_first = 0;
+    }
+    if (m->queue_count == 0 && m->free_ns < now)
+        m->free_ns = now;
+    m->queue[(m->queue_first + m->queue_count++) % m->queue_cap] = chunk;
+}
+
+void app_suspend(struct member *m)
+{
+    app_settle(m);
+}
+
+void app_resume(struct member *m)
+{
+    uint64_t now = world_now(m->world), since = m->node.suspended_at_ns;
+    if (m->free_ns > since)
+        m->free_ns += now - since;
+    else
+        m->free_ns = now;
+}
+
+/* ---- fetching ---- */
+
+static bool can_ask(const struct member *m, const struct held *h, int32_t broker)
+{
+    if (h->broker != broker)
+        return false;
+    return h->fetched < 0 || h->fetched - (h->taken > 0 ? h->taken : 0) < m->plan.config.queue_max;
+}
+
+static void fetch_from(struct member *m, int32_t broker)
+{
+    struct sim *w = m->world;
+    struct member_source *s = &m->sources[broker];
+    size_t n = 0;
+    if (s->seq || s->retry_at_ns != SIM_NEVER)
+        return;
+    for (size_t i = 0; i < m->held_count; i++)
+        n += can_ask(m, &m->held[i], broker);
+    if (n == 0)
+        return;
+    struct fetch_msg *f = pool_take(&w->pool, sizeof *f + n * sizeof f->items[0]);
+    f->type = MSG_FETCH;
+    f->wait_ns = (uint64_t)m->plan.config.fetch_wait_ms * SIM_MS;
+    f->min = m->plan.config.fetch_min;
+    f->max = m->plan.config.fetch_max;
+    f->reset_largest = m->plan.config.reset_largest;
+    f->seq = s->seq = ++m->fetches;
+    for (size_t i = 0; i < m->held_count; i++) {
+        const struct held *h = &m->held[i];
+        if (can_ask(m, h, broker))
+            f->items[f->count++] = (struct fetch_item){.topic = h->topic,
+                                                       .partition = h->partition,
+                                                       .offset = h->fetched,
+                                                       .claim = h->claim};
+    }
+    if (!s->conn)
+        s->conn = net_connect(&m->node, &w->brokers[broker].node, s);
+    conn_send(s->conn, &m->node, f);
+}
+
+void app_fetch(struct member *m)
+{
+    if (m->node.is_suspended || m->life != MEMBER_RUNS)
+        return;
+    for (unsigned b = 0; b < m->world->config.brokers.count; b++)
+        fetch_from(m, (int32_t)b);
+}
+
+static void end_fetching(struct member *m, struct held *h)
+{
+    if (!h->is_begun)
+        return;
+    struct topic_partition p = name_of(h);
+    struct trace_event e = event_of(m, TRACE_FETCH_STOP);
+    h->is_begun = false;
+    e.fetch.ps = &p;
+    e.fetch.count = 1;
+    tracer_emit(&m->world->tracer, &m->source, &e);
+}
+
+/* Gives all partitions that are fetched from this broker (or are refused there) to the finder. */
+static void lose_leaders(struct member *m, int32_t broker, const struct fetch_msg *refused)
+{
+    for (size_t i = 0; i < m->held_count; i++) {
+        struct held *h = &m->held[i];
+        bool is_lost = h->broker == broker && !refused;
+        for (uint32_t k = 0; refused && k < refused->count; k++)
+            is_lost |= refused->items[k].is_refused && refused->items[k].claim == h->claim;
+        if (!is_lost)
+            continue;
+        h->broker = -1;
+        end_fetching(m, h);
+        member_tell_leader_lost(m, h->name, h->partition);
+    }
+}
+
+static void take_item(struct member *m, const struct fetch_item *item)
+{
+    struct held *h = find_claim(m, item->claim);
+    if (!h || item->is_refused)
+        return;
+    if (h->fetched != item->offset) { /* where auto.offset.reset says */
+        h->fetched = h->taken = item->offset;
+        if (h->start < 0)
+            h->start = item->offset;
+    }
+    if (item->count == 0)
+        return;
+    push_chunk(m, (struct chunk){h->claim, item->offset, item->count});
+    h->fetched += item->count;
+}
+
+static void fetched(struct member *m, struct member_source *s, struct fetch_msg *f)
+{
+    bool is_refused = false;
+    if (s->seq != f->seq)
+        return;
+    s->seq = 0;
+    s->failures = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        is_refused |= f->items[i].is_refused;
+        take_item(m, &f->items[i]);
+    }
+    app_settle(m);
+    if (is_refused)
+        lose_leaders(m, -2, f);
+    app_fetch(m);
+}
+
+static int32_t broker_of(const struct member *m, const struct member_source *s)
+{
+    return (int32_t)(s - m->sources);
+}
+
+/* Once more after a while; the second time the leader is looked for. */
+static void source_failed(struct member *m, struct member_source *s)
+{
+    s->conn = NULL;
+    s->seq = 0;
+    if (++s->failures < 2) {
+        s->retry_at_ns =
+            world_now(m->world) + (uint64_t)m->plan.config.refresh_leader_backoff_ms * SIM_MS;
+        return;
+    }
+    s->failures = 0;
+    lose_leaders(m, broker_of(m, s), NULL);
+}
+
+/* ---- leaders ---- */
+
+void app_ask(struct member *m, uint32_t seq, int32_t broker, const char *const *topics,
+             size_t topic_count)
+{
+    struct sim *w = m->world;
+    struct member_query *q = &m->query;
+    if (q->conn)
+        conn_close(q->conn, &m->node);
+    *q = (struct member_query){
+        .kind = PEER_BROKER, .seq = seq, .is_open = true, .until_ns = world_now(w) + QUERY_NS};
+    struct metadata_msg *a = pool_take(&w->pool, sizeof *a + topic_count * sizeof a->items[0]);
+    a->type = MSG_METADATA;
+    a->seq = seq;
+    for (size_t i = 0; i < topic_count; i++) {
+        const struct topic_state *t = world_topic(w, topics[i]);
+        if (t)
+            a->items[a->count++].topic = (uint32_t)(t - w->topics);
+    }
+    q->conn = net_connect(&m->node, &w->brokers[broker].node, q);
+    conn_send(q->conn, &m->node, a);
+}
+
+static void query_ended(struct member *m, const char *failure, const struct metadata_msg *answer)
+{
+    struct member_query *q = &m->query;
+    uint32_t seq = q->seq;
+    if (q->conn)
+        conn_close(q->conn, &m->node);
+    *q = (struct member_query){.kind = PEER_BROKER};
+    member_feed_leaders(m, seq, failure, answer);
+}
+
+void app_leaders(struct member *m, const struct group_leader *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct held *h = find_held(m, list[i].topic, list[i].partition);
+        if (!h || h->broker >= 0)
+            continue;
+        struct topic_partition p = name_of(h);
+        struct trace_event e = event_of(m, TRACE_FETCH_START);
+        h->broker = list[i].broker_id;
+        h->is_begun = true;
+        e.fetch.ps = &p;
+        e.fetch.count = 1;
+        tracer_emit(&m->world->tracer, &m->source, &e);
+    }
+    app_fetch(m);
+}
+
+/* ---- what comes ---- */
+
+void app_came(struct member *m, struct conn *c, void *message)
+{
+    struct msg *any = message;
+    if (any->type == MSG_FETCHED) {
+        struct member_source *s = conn_user(c, &m->node);
+        if (s->conn == c)
+            fetched(m, s, message);
+    } else if (any->type == MSG_LEADERS && m->query.conn == c) {
+        query_ended(m, NULL, message);
+    }
+    msg_free(&m->world->pool, message);
+}
+
+void app_closed(struct member *m, struct conn *c)
+{
+    if (conn_user(c, &m->node) == &m->query) {
+        if (m->query.conn != c)
+            return;
+        m->query.conn = NULL;
+        query_ended(m, "connection refused or lost", NULL);
+        return;
+    }
+    struct member_source *s = conn_user(c, &m->node);
+    if (s->conn == c)
+        source_failed(m, s);
+}
+
+/* ---- holding and letting go ---- */
+
+void app_hold(struct member *m, const struct group_claim *claims, size_t count)
+{
+    struct sim *w = m->world;
+    if (count > m->held_cap) {
+        m->held_cap = count;
+        m->held = pool_resize(&w->pool, m->held, count * sizeof *m->held);
+    }
+    m->held_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct group_claim *c = &claims[i];
+        int64_t offset = c->offset < 0 ? -1 : c->offset;
+        m->held[i] = (struct held){.topic = (uint32_t)(world_topic(w, c->topic) - w->topics),
+                                   .name = c->topic,
+                                   .partition = c->partition,
+                                   .claim = ++m->claims,
+                                   .broker = -1,
+                                   .start = offset,
+                                   .fetched = offset,
+                                   .taken = offset,
+                                   .began_ns = world_now(w)};
+        struct trace_event e = event_of(m, TRACE_OWN_BEGIN);
+        e.own.p = name_of(&m->held[i]);
+        e.own.offset = offset;
+        e.own.why = "";
+        tracer_emit(&w->tracer, &m->source, &e);
+    }
+}
+
+void app_keep_positions(struct member *m)
+{
+    bool is_ahead = m->world->config.bugs & SIM_BUG_COMMIT_AHEAD;
+    if (m->held_count > m->position_cap) {
+        m->position_cap = m->held_count;
+        m->positions =
+            pool_resize(&m->world->pool, m->positions, m->position_cap * sizeof *m->positions);
+    }
+    m->position_count = m->held_count;
+    for (size_t i = 0; i < m->held_count; i++) {
+        const struct held *h = &m->held[i];
+        m->positions[i] =
+            (struct group_position){h->name, h->partition, is_ahead ? h->fetched : h->taken};
+    }
+}
+
+void app_stop(struct member *m, const char *why)
+{
+    app_settle(m);
+    app_keep_positions(m);
+    for (size_t i = 0; i < m->held_count; i++)
+        end_fetching(m, &m->held[i]);
+    for (size_t i = 0; i < m->held_count; i++) {
+        struct trace_event e = event_of(m, TRACE_OWN_END);
+        e.own.p = name_of(&m->held[i]);
+        e.own.offset = m->held[i].taken;
+        e.own.why = why;
+        tracer_emit(&m->world->tracer, &m->source, &e);
+    }
+    m->held_count = 0;
+    m->queue_count = 0;
+}
+
+void app_forget(struct member *m)
+{
+    m->held_count = m->queue_count = m->position_count = 0;
+    m->query = (struct member_query){.kind = PEER_BROKER};
+}
+
+void app_init(struct member *m)
+{
+    struct sim *w = m->world;
+    unsigned n = w->config.brokers.count;
+    m->free_ns = 0;
+    if (!m->sources)
+        m->sources = pool_take(&w->pool, (n + 1) * sizeof *m->sources);
+    for (unsigned i = 0; i < n; i++)
+        m->sources[i] = (struct member_source){.kind = PEER_BROKER, .retry_at_ns = SIM_NEVER};
+    app_forget(m);
+}
+
+/* ---- time ---- */
+
+uint64_t app_deadline_ns(const struct member *m)
+{
+    uint64_t at = m->query.is_open ? m->query.until_ns : SIM_NEVER;
+    if (m->queue_count > 0) {
+        const struct chunk *c = &m->queue[m->queue_first];
+        uint64_t end = m->free_ns + (uint64_t)(c->count - 1) * m->process_ns;
+        at = end < at ? end : at;
+    }
+    for (unsigned i = 0; i < m->world->config.brokers.count; i++)
+        if (m->sources[i].retry_at_ns < at)
+            at = m->sources[i].retry_at_ns;
+    return at;
+}
+
+void app_tick(struct member *m)
+{
+    uint64_t now = world_now(m->world);
+    if (app_deadline_ns(m) > now)
+        return;
+    app_settle(m);
+    for (unsigned i = 0; i < m->world->config.brokers.count; i++)
+        if (m->sources[i].retry_at_ns <= now)
+            m->sources[i].retry_at_ns = SIM_NEVER;
+    app_fetch(m);
+    if (m->query.is_open && m->query.until_ns <= now)
+        query_ended(m, "no answer in time", NULL);
+}

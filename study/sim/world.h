@@ -1,0 +1,295 @@
+/* What the files of the simulator share: the whole world. */
+#ifndef STUDY_SIM_WORLD_H
+#define STUDY_SIM_WORLD_H
+
+#include "study/sim/tracer.h"
+#include "study/sim/zk_client.h"
+#include "zkconsumer/core/group/zk_compat.h"
+
+/* ---- messages: the truth about them ---- */
+
+struct log_state {  /* of a partition */
+    int32_t leader; /* broker; -1: none */
+    uint64_t born_ns;
+    uint64_t rate_mhz;
+    int64_t initial;
+    uint64_t hash; /* trace_partition_hash() */
+    int64_t told;  /* offsets below it stand in the trace (produce) */
+};
+
+struct topic_state {
+    char *name; /* of the pool */
+    int32_t partitions;
+    uint64_t rate_mhz;
+    struct log_state *logs;
+};
+
+/* ---- brokers ---- */
+
+struct broker {
+    struct node node;
+    struct sim *world;
+    int32_t id;
+    uint64_t cpu_until_ns;
+    uint32_t registration; /* counts starts, for the end of the one before */
+};
+
+/* Partition of a fetch and of its answer. */
+struct fetch_item {
+    uint32_t topic; /* number in the world */
+    int32_t partition;
+    int64_t offset;  /* asked for; -1: where auto.offset.reset says */
+    uint64_t claim;  /* the asker's */
+    int64_t count;   /* answer: messages from `offset` on */
+    bool is_refused; /* answer: not led here */
+};
+
+struct fetch_msg {
+    enum msg_type type; /* FETCH, FETCHED */
+    struct conn *conn;  /* at the broker, while it waits */
+    uint64_t until_ns;
+    uint64_t wait_ns;
+    int64_t min, max;
+    bool reset_largest;
+    uint64_t seq;
+    uint32_t count;
+    struct fetch_item items[];
+};
+
+struct leader_item {
+    uint32_t topic;
+    int32_t partition, broker;
+};
+
+struct metadata_msg {
+    enum msg_type type; /* METADATA: topics are asked for; LEADERS */
+    uint32_t seq, count;
+    struct leader_item items[];
+};
+
+/* ---- members ---- */
+
+enum member_life { MEMBER_DOWN, MEMBER_RUNS, MEMBER_CLOSING };
+
+/* A partition that is held. */
+struct held {
+    uint32_t topic;
+    const char *name; /* the machine's: lent as long as it */
+    int32_t partition;
+    uint64_t claim;  /* a number of its own */
+    int32_t broker;  /* that it is fetched from; -1: its leader is looked for */
+    int64_t start;   /* offset it began with; -1: not known yet */
+    int64_t fetched; /* next to ask for; -1: auto.offset.reset decides */
+    int64_t taken;   /* next to hand out; -1: not known yet */
+    bool is_begun;   /* fetch_start was told */
+    uint64_t began_ns;
+};
+
+/* Messages that wait for the application, or are being worked on. */
+struct chunk {
+    uint64_t claim;
+    int64_t first, count;
+};
+
+struct member_source {   /* of one broker */
+    enum peer_kind kind; /* PEER_BROKER */
+    struct conn *conn;
+    uint64_t seq;         /* of the fetch under way; 0: none */
+    unsigned failures;    /* in a row */
+    uint64_t retry_at_ns; /* SIM_NEVER: no */
+};
+
+struct member_query { /* for leaders, one at a time */
+    enum peer_kind kind;
+    struct conn *conn;
+    uint32_t seq;
+    bool is_open;
+    uint64_t until_ns;
+};
+
+struct attempt_trace {
+    bool is_open; /* an attempt is under way */
+    uint32_t rb, i;
+    bool has_claimed;
+    uint64_t ops[TRACE_OP_COUNT], bytes_in, bytes_out;
+    uint64_t read_ns, stop_ns, commit_ns, release_ns, claim_ns, stop_began_ns;
+    int64_t zxid_first, zxid_last;
+};
+
+struct member {
+    struct node node;
+    struct sim *world;
+    uint32_t number; /* m1 is 0 */
+    struct sim_member_plan plan;
+    char id[96]; /* consumer id as registered, without the group */
+    char whole_id[224];
+    struct trace_source source;
+    enum member_life life;
+    uint32_t lives; /* starts so far */
+    bool is_clean;  /* it leaves, and has said so */
+    struct zk_client zk;
+    struct zk_compat *machine;
+    struct timer timer;
+    bool is_feeding;
+    bool exit_due;            /* the session is closed */
+    bool has_deleted_foreign; /* by its last delete that was committed */
+    /* what is due once outputs are carried out */
+    bool stop_due, positions_due, leave_due;
+    uint64_t stop_at_ns; /* the handler has done; SIM_NEVER */
+    enum group_stop_why stop_why;
+    uint32_t unsent[GROUP_LANE_COUNT];
+    struct group_position *positions;
+    size_t position_count, position_cap;
+    /* fetching, and the application */
+    struct held *held;
+    size_t held_count, held_cap;
+    uint64_t claims;               /* made so far */
+    bool is_late_stop;             /* planted bug */
+    struct member_source *sources; /* one for each broker */
+    uint64_t fetches;
+    struct member_query query;
+    struct chunk *queue; /* ring */
+    size_t queue_first, queue_count, queue_cap;
+    uint64_t free_ns; /* when the application takes the next message of queue[0] */
+    uint64_t process_ns, stop_ns, watch_delay_ns; /* as they are now */
+    /* counted */
+    struct sim_member_counts counts;
+    struct attempt_trace attempt;
+    uint64_t points[SIM_POINT_COUNT]; /* how often each was passed in all lives */
+    bool is_settled, is_rebalancing;
+    uint64_t view_hash, good_view_hash; /* of the last attempt, of the last one that succeeded */
+    size_t view_members, view_partitions, good_view_members, good_view_partitions;
+    uint32_t *watched; /* paths, for a planted bug */
+    uint32_t watched_count, watched_cap;
+};
+
+/* ---- faults ---- */
+
+struct fault_state {
+    struct sim_fault fault; /* texts are the pool's */
+    uint32_t number;        /* place in the configuration; of those done by hand, a new one */
+    uint32_t id;            /* in the trace, once it has acted; 0 */
+    bool is_due;            /* its event is on its way, or has come */
+    bool is_active;
+    uint64_t jitter_ns;
+    struct node **targets, **peers; /* while active: whom it acted on */
+    size_t target_count, peer_count;
+    uint32_t seen; /* AT_POINT: how often */
+    struct sim *world;
+    struct fault_state *next; /* of those done by hand */
+};
+
+struct lose_reply {
+    struct lose_reply *next;
+    struct member *member;
+    enum sim_point point;
+};
+
+/* ---- the world ---- */
+
+struct session_owner { /* whose sessions are whose, for the trace */
+    uint64_t session;
+    struct member *member;
+};
+
+struct sim {
+    struct sim_config config;
+    struct kernel kernel;
+    struct pool pool;
+    struct net net;
+    struct tracer tracer;
+    struct zk_ensemble zk;
+    char *group;
+    struct topic_state *topics;
+    size_t topic_count, topic_cap;
+    struct broker *brokers;
+    struct member *members;
+    struct fault_state *faults, *by_hand;
+    size_t fault_count;
+    uint32_t fault_ids, causes;
+    struct lose_reply *losers;
+    struct trace_source src_control, src_ledger, src_zk[ZK_SERVERS_MAX];
+    struct session_owner *sessions;
+    size_t session_count, session_cap;
+    struct stream fault_stream;
+    struct group_outputs outputs; /* of the machine that is stepped: steps do not nest */
+    bool is_healed;
+    uint64_t *views; /* hashes told in full: an open table of view_cap, 0 is free */
+    size_t view_count, view_cap;
+    struct topic_partition *partitions; /* behind lists of events */
+    const char **texts;
+    size_t partitions_cap, texts_cap;
+    struct buf why;
+    uint64_t base_allocations;
+};
+
+/* broker.c */
+void brokers_init(struct sim *w);
+void brokers_start(struct sim *w);
+void broker_crash(struct broker *b);
+void broker_restart(struct broker *b);
+int64_t log_end(const struct log_state *l, uint64_t t_ns);
+uint64_t log_time_of(const struct log_state *l, int64_t offset); /* when it was produced */
+struct topic_state *world_topic(struct sim *w, const char *name);
+uint32_t world_add_topic(struct sim *w, const char *name, int32_t partitions, uint64_t rate_mhz,
+                         int64_t initial);
+void world_grow_topic(struct sim *w, struct topic_state *t, int32_t partitions);
+char *world_topic_json(const struct topic_state *t, char *text, size_t size, size_t brokers);
+void ledger_tell(struct sim *w, const struct topic_state *t, int32_t partition);
+
+/* member.c */
+void member_init(struct sim *w, struct member *m, const struct sim_member_plan *plan,
+                 uint32_t number);
+void member_start(struct member *m);
+void member_leave(struct member *m);
+void member_crash(struct member *m);
+void member_suspend(struct member *m);
+void member_resume(struct member *m);
+void member_kick(struct member *m); /* its settings have changed */
+void member_free(struct member *m);
+void member_tell_leader_lost(struct member *m, const char *topic, int32_t partition);
+uint64_t member_local_ns(const struct member *m);
+void member_arm(struct member *m);
+void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
+                         const struct metadata_msg *answer);
+
+/* member_app.c: fetching and the application */
+void app_init(struct member *m);
+void app_hold(struct member *m, const struct group_claim *claims, size_t count);
+void app_stop(struct member *m, const char *why); /* positions are kept in m->positions */
+void app_keep_positions(struct member *m);
+void app_forget(struct member *m); /* the process is gone */
+void app_settle(struct member *m); /* tells what was handed out until now */
+void app_suspend(struct member *m);
+void app_resume(struct member *m);
+void app_leaders(struct member *m, const struct group_leader *list, size_t count);
+void app_ask(struct member *m, uint32_t seq, int32_t broker, const char *const *topics,
+             size_t topic_count);
+void app_came(struct member *m, struct conn *c, void *message);
+void app_closed(struct member *m, struct conn *c);
+uint64_t app_deadline_ns(const struct member *m);
+void app_tick(struct member *m);
+void app_fetch(struct member *m); /* asks for what can be asked for */
+
+/* faults.c */
+enum zkc_err faults_init(struct sim *w, char *why, size_t why_size);
+void faults_start(struct sim *w);
+void faults_point(struct sim *w, struct member *m, enum sim_point point); /* before it happens */
+void faults_cause(struct sim *w, uint32_t cause);
+void faults_heal(struct sim *w);
+bool faults_act(struct fault_state *f);
+bool faults_lose_answer(struct sim *w, const struct node *client, enum zk_do what, uint32_t path);
+char *world_text(struct sim *w, const char *text); /* a copy; NULL: NULL */
+enum sim_point point_of(enum zk_do what, const struct zk_path *path);
+
+/* sim.c */
+void world_tell_session(struct sim *w, uint64_t session, struct member *m);
+struct member *world_session_member(const struct sim *w, uint64_t session);
+uint32_t world_cause(struct sim *w, struct trace_source *source, const char *kind, const char *who,
+                     const char *detail);
+static inline uint64_t world_now(const struct sim *w)
+{
+    return w->kernel.now_ns;
+}
+
+#endif
