@@ -211,12 +211,7 @@ static void carry_out(struct broker *b, const struct broker_output *out)
         server_view_changed(b->server);
         break;
     case BROKER_OUT_READY: ready(b); break;
-    case BROKER_OUT_CONTROLLER:
-        journal_always(b->journal, JOURNAL_INFO,
-                       out->controller.is_controller ? "is the controller, epoch %" PRId32
-                                                     : "is not the controller, epoch %" PRId32,
-                       out->controller.epoch);
-        break;
+    case BROKER_OUT_CONTROLLER: break; /* a notice comes with it */
     case BROKER_OUT_NOTICE:
         journal_cause(b->journal, out->notice.level, out->notice.text, "%s", out->notice.text);
         break;

@@ -14,18 +14,18 @@ _STARTED = re.compile(r" started: broker (\d+) on port (\d+)")
 
 
 class ZkBroker:
-    """One broker; port, id and data stay across stop, kill and start. `limits` ({"nofile": 64}) are
-    prlimit's."""
+    """One broker; port, id and data stay across stop, kill and start. `wrapper`: words before its
+    command line, such as prlimit's."""
 
     def __init__(self, folder, version=versions.LEGACY, broker_id=0, zookeeper="", properties=None,
-                 advertised_port=None, limits=None):
+                 advertised_port=None):
         self.kafka = versions.KAFKA[version]
         self.folder = pathlib.Path(folder)
         self.id = broker_id
         self.port = free_port()
         self.listen_address = "127.0.0.1:%d" % self.port
         self.address = "127.0.0.1:%d" % (advertised_port or self.port)
-        self.limits = limits or {}
+        self.wrapper = []
         self.process = None
         self._log_start = 0
         self._properties = {
@@ -67,11 +67,9 @@ class ZkBroker:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.config_file.write_text("".join("%s=%s\n" % item for item in self._properties.items()))
         self._log_start = self.log_file.stat().st_size if self.log_file.exists() else 0
-        command = [program("zkbroker"), self.config_file]
+        command = [*self.wrapper, program("zkbroker"), self.config_file]
         for text in overrides:
             command += ["--override", text]
-        if self.limits:
-            command = ["prlimit", *("--%s=%s" % item for item in self.limits.items()), "--", *command]
         self.process = Process("zkbroker %d" % self.id, command, out=self.log_file)
 
     def wait_until_serving(self, timeout_s=30.0):

@@ -1,11 +1,13 @@
 #include "broker/io/thread_loop.h"
 #include "tests/unit/test.h"
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct world {
     struct thread_loop *loop;
     struct loop_item items[4];
-    int ran[16], count;
+    int ran[16];
+    atomic_int count;
     int again; /* how often item 0 posts itself */
 };
 
@@ -20,7 +22,8 @@ static void run(void *arg)
     struct tag *tag = arg;
     struct world *w = tag->world;
     assert_true(w->count < 16);
-    w->ran[w->count++] = tag->number;
+    w->ran[w->count] = tag->number;
+    w->count++;
     if (tag->number == 0 && w->again-- > 0)
         thread_loop_post(w->loop, &w->items[0]);
     else if (tag->number == 3)
@@ -68,7 +71,7 @@ static void test_an_item_posts_itself(void **state)
     thread_loop_post(w.loop, &w.items[1]);
     assert_true(thread_loop_start(w.loop, "test"));
     thread_loop_post(w.loop, &w.items[2]);
-    while (__atomic_load_n(&w.count, __ATOMIC_SEQ_CST) < 6)
+    while (w.count < 6)
         sched_yield();
     thread_loop_post(w.loop, &w.items[3]);
     thread_loop_join(w.loop);
@@ -107,7 +110,7 @@ static void *post_many(void *arg)
 
 static void count_only(void *arg)
 {
-    __atomic_fetch_add((int *)arg, 1, __ATOMIC_SEQ_CST);
+    atomic_fetch_add((atomic_int *)arg, 1);
 }
 
 /* From many threads: after the last post it runs at least once more. */
@@ -116,7 +119,7 @@ static void test_many_threads(void **state)
     (void)state;
     struct world w;
     begin(&w, 0);
-    int count = 0;
+    atomic_int count = 0;
     loop_item_init(&w.items[1], count_only, &count);
     assert_true(thread_loop_start(w.loop, "test"));
     pthread_t threads[4];
@@ -124,9 +127,9 @@ static void test_many_threads(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, post_many, &w), 0);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    int before = __atomic_load_n(&count, __ATOMIC_SEQ_CST);
+    int before = count;
     thread_loop_post(w.loop, &w.items[1]);
-    while (__atomic_load_n(&count, __ATOMIC_SEQ_CST) == before)
+    while (count == before)
         sched_yield();
     thread_loop_post(w.loop, &w.items[3]);
     thread_loop_join(w.loop);
