@@ -129,7 +129,10 @@ static enum task_step follow(struct broker_machine *m, struct task *t, const str
     machine_resign(m);
     struct why why;
     int32_t id;
-    if (zk_controller_read(r->data, &id, &why)) {
+    enum zkc_err err = zk_controller_read(r->data, &id, &why);
+    if (err == ZKC_ERR_NOMEM)
+        machine_nomem(m);
+    if (err) {
         machine_notice(m, 4, "%s: %s", ZK_PATH_CONTROLLER, why.text);
         id = -1;
     }
@@ -245,6 +248,10 @@ static enum task_step conflict(struct broker_machine *m, struct task *t, const s
     struct zk_broker other = {.host = NULL};
     struct why why;
     enum zkc_err err = zk_broker_read(r->data, &other, &why);
+    if (err == ZKC_ERR_NOMEM) {
+        machine_nomem(m);
+        return TASK_DONE;
+    }
     bool is_ours = !err && strcmp(other.host, m->config.host) == 0 && other.port == m->config.port;
     if (!is_ours)
         machine_fatal(m,

@@ -257,6 +257,8 @@ enum task_step delete_topic_answer(struct broker_machine *m, struct task *t,
         return TASK_DONE;
     if (tree_deleter_next(&t->deleter, r, &t->op, &zk_rc))
         return TASK_SEND;
+    if (zk_rc == ZK_SYSTEM_ERROR && r->zk_rc != ZK_SYSTEM_ERROR)
+        return nomem(m);
     if (zk_rc != ZK_OK)
         return deletion_failed(m, t, zk_rc);
     if (t->stage == DELETING_TOPIC)

@@ -90,8 +90,11 @@ static bool go_on(struct tree_deleter *d, struct zk_op *op, int *zk_rc)
         delete (d, op);
         return true;
     }
+    *zk_rc = ZK_BAD_ARGUMENTS;
+    if (d->depth + 1 == TREE_DEPTH_MAX)
+        return false;
     *zk_rc = ZK_SYSTEM_ERROR;
-    if (d->depth + 1 == TREE_DEPTH_MAX || !descend(d))
+    if (!descend(d))
         return false;
     list(d, op);
     return true;

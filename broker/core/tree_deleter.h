@@ -29,7 +29,7 @@ ZKC_MUST_CHECK enum zkc_err tree_deleter_begin(struct tree_deleter *d, const cha
                                                struct zk_op *op);
 
 /* True: send op. False: ended; *zk_rc is ZK_OK when nothing is left, ZK_SYSTEM_ERROR without
- * memory, or what a server refused. */
+ * memory, ZK_BAD_ARGUMENTS for a tree that is too deep, or what a server refused. */
 bool tree_deleter_next(struct tree_deleter *d, const struct zk_result *answer, struct zk_op *op,
                        int *zk_rc);
 

@@ -117,7 +117,12 @@ static void step(struct sim *s, int32_t id, struct broker_input in)
     size_t failed_count = 0;
     in.now_ms = s->now_ms;
     in.wall_ms = WALL_MS;
+    if (s->before_step)
+        s->before_step(s);
     broker_machine_step(b->machine, &in, &out);
+    if (s->after_step)
+        s->after_step(s);
+    s->steps++;
     for (size_t i = 0; i < out.count; i++) {
         const struct broker_output *o = &out.list[i];
         carry_out(s, id, o);

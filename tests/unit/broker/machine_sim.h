@@ -25,11 +25,18 @@ struct sim_broker {
     struct buf notices; /* a line each */
 };
 
+struct sim;
+
+/* Called around each step of a machine, if set. */
+typedef void sim_step_fn(struct sim *s);
+
 struct sim {
     struct zk_model *zk;
     struct sim_broker brokers[SIM_BROKERS];
     struct rng rng;
     int64_t now_ms;
+    sim_step_fn *before_step, *after_step;
+    size_t steps; /* of all machines so far */
 };
 
 struct sim *sim_new(uint64_t seed);
