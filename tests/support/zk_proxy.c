@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RECEIVE_BUFFER_BYTES 4096 /* small, so that a stuck reader is felt soon */
+#define RECEIVE_BUFFER_BYTES 16384 /* small, so that a stuck reader is felt soon */
 
 struct link {
     struct zk_proxy *p;

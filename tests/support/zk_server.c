@@ -151,6 +151,7 @@ void zk_server_kill(struct zk_server *s)
 void zk_server_freeze(struct zk_server *s)
 {
     kill(s->pid, SIGSTOP);
+    waitpid(s->pid, NULL, WUNTRACED); /* until all of its threads stand */
 }
 void zk_server_thaw(struct zk_server *s)
 {
