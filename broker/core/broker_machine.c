@@ -25,7 +25,7 @@ static const struct task_type types[TASK_KINDS] = {
     [TASK_STATE] = {state_begin, state_answer},
     [TASK_CONFIG] = {config_begin, config_answer},
     [TASK_DELETES] = {deletes_begin, deletes_answer},
-    [TASK_PREFERRED] = {preferred_begin, preferred_answer},
+    [TASK_TOOL_REQUEST] = {tool_request_begin, tool_request_answer},
     [TASK_WRITE_STATE] = {write_state_begin, write_state_answer},
     [TASK_CREATE_TOPIC] = {create_topic_begin, create_topic_answer},
     [TASK_DELETE_TOPIC] = {delete_topic_begin, delete_topic_answer},
@@ -405,7 +405,9 @@ static void on_watch(struct broker_machine *m, const struct zk_watch_event *e)
     else if (strcmp(e->path, ZK_PATH_DELETE_TOPICS) == 0 && m->is_controller)
         queue_once(m, TASK_DELETES);
     else if (strcmp(e->path, ZK_PATH_PREFERRED_ELECTION) == 0 && m->is_controller)
-        queue_once(m, TASK_PREFERRED);
+        machine_queue(m, TASK_TOOL_REQUEST, NULL, TOOL_PREFERRED);
+    else if (strcmp(e->path, ZK_PATH_REASSIGN) == 0 && m->is_controller)
+        machine_queue(m, TASK_TOOL_REQUEST, NULL, TOOL_REASSIGN);
     else if (parts.kind == ZK_PATH_TOPIC)
         on_topic_watch(m, parts.topic, -1);
     else if (parts.kind == ZK_PATH_PARTITION_STATE)

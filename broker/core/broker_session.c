@@ -95,7 +95,8 @@ static enum task_step take_office(struct broker_machine *m)
     o->controller.is_controller = true;
     o->controller.epoch = m->controller_epoch;
     machine_notice(m, 6, "elected as the controller, epoch %" PRId32, m->controller_epoch);
-    machine_queue(m, TASK_PREFERRED, NULL, 0);
+    machine_queue(m, TASK_TOOL_REQUEST, NULL, TOOL_PREFERRED);
+    machine_queue(m, TASK_TOOL_REQUEST, NULL, TOOL_REASSIGN);
     machine_queue(m, TASK_DELETES, NULL, 0);
     machine_dirty(m);
     return elect_end(m);

@@ -13,26 +13,35 @@ static enum task_step nomem(struct broker_machine *m)
     return TASK_DONE;
 }
 
-/* ---- Preferred replica elections: with one replica there is nothing to elect. The request is
- * taken away, so that the tools can make another ---- */
+/* ---- Requests of tools that need replicas: an election of preferred leaders, which with one
+ * replica there always are, and a move of partitions, which nobody could carry out. They are taken
+ * away, so that the tools come to their end and can make another ---- */
 
-enum { PREFERRED_WATCHING, PREFERRED_DELETING };
+enum { REQUEST_WATCHING, REQUEST_DELETING };
 
-enum task_step preferred_begin(struct broker_machine *m, struct task *t)
+static const char *const request_paths[] = {ZK_PATH_PREFERRED_ELECTION, ZK_PATH_REASSIGN};
+
+/* key.number: which of them. */
+enum task_step tool_request_begin(struct broker_machine *m, struct task *t)
 {
     if (!m->is_controller)
         return TASK_DONE;
-    t->stage = PREFERRED_WATCHING;
-    return task_op(m, t, ZK_OP_EXISTS, strdup(ZK_PATH_PREFERRED_ELECTION), true);
+    t->stage = REQUEST_WATCHING;
+    return task_op(m, t, ZK_OP_EXISTS, strdup(request_paths[t->key.number]), true);
 }
 
-enum task_step preferred_answer(struct broker_machine *m, struct task *t, const struct zk_result *r)
+enum task_step tool_request_answer(struct broker_machine *m, struct task *t,
+                                   const struct zk_result *r)
 {
-    if (t->stage == PREFERRED_WATCHING && r->zk_rc == ZK_OK) {
-        t->stage = PREFERRED_DELETING;
-        return task_op(m, t, ZK_OP_DELETE, strdup(ZK_PATH_PREFERRED_ELECTION), false);
-    }
-    return TASK_DONE;
+    if (t->stage != REQUEST_WATCHING || r->zk_rc != ZK_OK)
+        return TASK_DONE;
+    if (t->key.number == TOOL_REASSIGN)
+        machine_notice(m, 4,
+                       "%s is taken away: each partition stays with its broker, for there are no "
+                       "replicas to move it with",
+                       ZK_PATH_REASSIGN);
+    t->stage = REQUEST_DELETING;
+    return task_op(m, t, ZK_OP_DELETE, strdup(request_paths[t->key.number]), false);
 }
 
 /* ---- Partition states ---- */

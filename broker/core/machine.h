@@ -28,12 +28,14 @@ enum task_kind {
     TASK_CONFIG, /* name */
     TASK_DELETES,
     /* broker_writes.c */
-    TASK_PREFERRED,
+    TASK_TOOL_REQUEST, /* number: enum tool_request */
     TASK_WRITE_STATE,  /* name, number */
     TASK_CREATE_TOPIC, /* name */
     TASK_DELETE_TOPIC, /* name */
 };
 #define TASK_KINDS (TASK_DELETE_TOPIC + 1)
+
+enum tool_request { TOOL_PREFERRED, TOOL_REASSIGN };
 
 struct task_key {
     enum task_kind kind;
@@ -171,8 +173,8 @@ void machine_drop_delete(struct broker_machine *m, const char *topic); /* it was
 /* A state was read or written. */
 void machine_state_known(struct broker_machine *m, struct view_topic *t, struct view_partition *p);
 
-task_begin_fn preferred_begin, write_state_begin, create_topic_begin, delete_topic_begin;
-task_answer_fn preferred_answer, write_state_answer, create_topic_answer, delete_topic_answer;
+task_begin_fn tool_request_begin, write_state_begin, create_topic_begin, delete_topic_begin;
+task_answer_fn tool_request_answer, write_state_answer, create_topic_answer, delete_topic_answer;
 
 struct view_topic *machine_topic(struct broker_machine *m, const char *name);
 struct view_partition *machine_partition(struct broker_machine *m, const char *topic,

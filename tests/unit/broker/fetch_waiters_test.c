@@ -192,7 +192,8 @@ static void test_random(void **state)
         struct rng rng;
         struct fetch_waiters w;
         struct fetch_watch_list lists[PARTITIONS] = {{NULL}};
-        struct plain plain[WAITERS] = {{NULL}};
+        struct plain plain[WAITERS];
+        memset(plain, 0, sizeof plain);
         int64_t now_ms = 0;
         rng_init(&rng, seed);
         fetch_waiters_init(&w);

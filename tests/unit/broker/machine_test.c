@@ -431,15 +431,23 @@ static void test_created_again_unseen(void **state)
     sim_free(s);
 }
 
-static void test_preferred_election_is_taken_away(void **state)
+static void test_requests_of_tools_are_taken_away(void **state)
 {
     (void)state;
-    struct sim *s = start(1);
-    for (int i = 0; i < 2; i++) {
-        zk_model_create(s->zk, "/admin/preferred_replica_election",
-                        "{\"version\":1,\"partitions\":[]}");
+    static const char *const paths[] = {"/admin/preferred_replica_election",
+                                        "/admin/reassign_partitions"};
+    struct sim *s = sim_new(7);
+    zk_model_create(s->zk, "/admin", NULL);
+    zk_model_create(s->zk, paths[1], "{\"version\":1,\"partitions\":[]}"); /* older than we */
+    struct broker_config c = sim_config(0);
+    sim_start(s, 0, &c);
+    sim_run(s);
+    assert_false(zk_model_has(s->zk, paths[1]));
+    assert_non_null(strstr(buf_text(&s->brokers[0].notices), "reassign_partitions is taken away"));
+    for (int i = 0; i < 4; i++) {
+        zk_model_create(s->zk, paths[i % 2], "{\"version\":1,\"partitions\":[]}");
         sim_run(s);
-        assert_false(zk_model_has(s->zk, "/admin/preferred_replica_election"));
+        assert_false(zk_model_has(s->zk, paths[i % 2]));
     }
     sim_free(s);
 }
@@ -692,7 +700,7 @@ int main(void)
         cmocka_unit_test(test_deletion_of_nothing),
         cmocka_unit_test(test_deletion_of_a_deep_tree),
         cmocka_unit_test(test_created_again_unseen),
-        cmocka_unit_test(test_preferred_election_is_taken_away),
+        cmocka_unit_test(test_requests_of_tools_are_taken_away),
         cmocka_unit_test(test_configuration),
         cmocka_unit_test(test_odd_contents),
         cmocka_unit_test(test_odd_controller_nodes),
