@@ -587,6 +587,64 @@ static void test_outputs(void **state)
     rig_free(r);
 }
 
+/* What is said of streams that get nothing. */
+static const struct idle_case {
+    const char *name;
+    enum assign_strategy strategy;
+    int members, topics, partitions, streams;
+    int told;
+    const char *text; /* of the last; NULL: nothing is told */
+} idle[] = {
+    {"all busy", ASSIGN_RANGE, 0, 1, 4, 2, 0, NULL},
+    {"one idle", ASSIGN_RANGE, 0, 1, 2, 3, 1, "1 of 3 streams of topic t0 are idle"},
+    {"dealt in turns", ASSIGN_ROUNDROBIN, 0, 1, 2, 3, 1, "1 of 3 streams of topic t0 are idle"},
+    {"dealt in turns, all busy", ASSIGN_ROUNDROBIN, 0, 1, 7, 3, 0, NULL},
+    {"nothing to get", ASSIGN_RANGE, 0, 2, 0, 2, 2, "2 of 2 streams of topic t1 are idle"},
+    {"eight are told", ASSIGN_RANGE, 0, 8, 0, 1, 8, "1 of 1 streams of topic t7 are idle"},
+};
+
+static void test_idle_streams(void **state)
+{
+    (void)state;
+    for (const struct idle_case *c = idle; c < idle + ARRAY_LEN(idle); c++) {
+        struct shape shape = {
+            .members = c->members, .brokers = 1, .topics = c->topics, .partitions = c->partitions};
+        struct rig *r = rig_new(ZK_VARIANT_0_8, &shape);
+        char subscription[300] = "{\"version\":1,\"subscription\":{", last[400] = "";
+        int told = 0;
+        for (int t = 0; t < c->topics; t++) {
+            r->subscriptions[t].streams = c->streams;
+            sprintf(subscription + strlen(subscription), "%s\"t%d\":%d", t ? "," : "", t,
+                    c->streams);
+        }
+        fake_zk_put(r->zk, ID_PATH, strcat(subscription, "},\"pattern\":\"static\"}"));
+        r->config.strategy = c->strategy;
+        struct zk_op op;
+        struct zk_result result;
+        const struct zk_result *given = NULL;
+        enum attempt_step step;
+        while ((step = attempt_next(&r->attempt, given, false, &op, &r->out)) != ATTEMPT_FAILED) {
+            for (size_t i = 0; i < r->out.count; i++)
+                if (r->out.list[i].type == GROUP_OUT_NOTICE &&
+                    strstr(r->out.list[i].notice.text, "No broker partitions")) {
+                    told++;
+                    snprintf(last, sizeof last, "%s", r->out.list[i].notice.text);
+                }
+            group_outputs_clear(&r->out);
+            given = NULL;
+            if (step == ATTEMPT_DONE)
+                break;
+            if (step != ATTEMPT_SEND)
+                continue;
+            result = answer(r, &op);
+            given = &result;
+        }
+        if (told != c->told || (c->text && !strstr(last, c->text)))
+            fail_msg("%s: %d told, the last: %s", c->name, told, last);
+        rig_free(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -601,6 +659,7 @@ int main(void)
         cmocka_unit_test(test_leaving),
         cmocka_unit_test(test_not_registered),
         cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_idle_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -740,7 +740,9 @@ static void take_leaders(struct world_member *m, const struct group_output *o)
 
 static void take_notice(struct world_member *m, const struct group_output *o)
 {
-    m->world->seen += strlen(o->notice.text) + strlen(o->notice.facility);
+    if (!o->notice.text[0])
+        fail_msg("m%d: a notice without room for its text", m->number);
+    m->world->seen += strlen(o->notice.facility);
     if (!o->notice.err)
         return;
     m->notices[-100 - (int)o->notice.err]++;

@@ -768,6 +768,37 @@ static void test_release_refused(void **state)
     world_free(w);
 }
 
+/* F1, where 0.8.2 has it by design: an error in the midst of the claims gives nothing back. The
+ * next attempt finds them as its own; but when a change of the group comes between, nobody gives
+ * them back until the session ends, and who should own them gives up. All of it is told. */
+static void test_claims_left_by_an_error(void **state)
+{
+    (void)state;
+    struct world *w = new_world(4);
+    struct once once = {.type = ZK_OP_CREATE,
+                        .path = "/consumers/g/owners/t/3",
+                        .lane = -1,
+                        .verdict = WORLD_FAIL,
+                        .zk_rc = ZK_NO_AUTH};
+    world_set_hook(w, do_once, &once);
+    struct world_member *m = join(w);
+    world_run_ms(w, 1000);
+    assert_string_equal(m->last_failure, "create /consumers/g/owners/t/3: NoAuth (-102)");
+    assert_state(m, "backoff");
+    assert_string_equal(fake_zk_text(world_zk(w), "/consumers/g/owners/t/2"), "g_m0-0");
+    struct world_member *other = join(w);
+    settle(w);
+    assert_int_equal(owned(m), 2);
+    assert_string_equal(fake_zk_text(world_zk(w), "/consumers/g/owners/t/2"), "g_m0-0");
+    assert_int_equal(owned(other), 0);
+    assert_int_equal(world_told(other, ZKC_ERR_REBALANCE), 1);
+    world_leave(m); /* the end of its session frees them */
+    settle(w);
+    world_check_settled(w);
+    assert_int_equal(owned(other), 4);
+    world_free(w);
+}
+
 /* ---- commits ---- */
 
 /* F13: stop, commit, release; what the application asked for before is done before too. */
@@ -1229,8 +1260,8 @@ static void test_outputs_are_bounded(void **state)
     world_expire(idle);
     settle(w);
     world_check_settled(w);
-    assert_in_range(m->outputs_max, 20, GROUP_OUTPUTS_MAX);
-    assert_in_range(idle->outputs_max, 20, GROUP_OUTPUTS_MAX);
+    assert_in_range(m->outputs_max, 12, GROUP_OUTPUTS_MAX / 2);
+    assert_in_range(idle->outputs_max, 15, GROUP_OUTPUTS_MAX / 2);
     world_free(w);
 }
 
@@ -1310,6 +1341,7 @@ int main(void)
         cmocka_unit_test(test_resend),
         cmocka_unit_test(test_registration_refused),
         cmocka_unit_test(test_release_refused),
+        cmocka_unit_test(test_claims_left_by_an_error),
         cmocka_unit_test(test_commit_before_release),
         cmocka_unit_test(test_offset_zero),
         cmocka_unit_test(test_auto_commit_off),

@@ -111,23 +111,47 @@ static bool keep_own(struct attempt *a, const struct assignment *all, size_t sel
     return true;
 }
 
+/* How many streams of topic t got something; `at` goes on over the claims of that topic. */
+static int32_t count_busy(const struct attempt *a, size_t t, size_t *at, bool *seen)
+{
+    int32_t busy = 0;
+    memset(seen, 0, (size_t)a->config->subscriptions[t].streams * sizeof *seen);
+    for (; *at < a->claim_count && a->claims[*at].topic_index == t; ++*at) {
+        bool *is_busy = &seen[a->claims[*at].thread];
+        busy += !*is_busy;
+        *is_busy = true;
+    }
+    return busy;
+}
+
+#define IDLE_TOPICS_TOLD_MAX 8
+
+/* Says which streams get nothing, for a few topics one by one. */
 static void say_idle_threads(const struct attempt *a, struct group_outputs *out)
 {
-    for (size_t t = 0; t < a->config->subscription_count; t++) {
-        int32_t busy = 0, last = -1;
-        for (size_t i = 0; i < a->claim_count; i++)
-            if (a->claims[i].topic_index == t && a->claims[i].thread != last) {
-                last = a->claims[i].thread;
-                busy++;
-            }
-        int32_t idle = a->config->subscriptions[t].streams - busy;
-        if (idle > 0 && out->count < GROUP_OUTPUTS_MAX / 2)
+    size_t topics = a->config->subscription_count, at = 0, told = 0, untold = 0;
+    int32_t streams_max = 1;
+    for (size_t t = 0; t < topics; t++)
+        if (a->config->subscriptions[t].streams > streams_max)
+            streams_max = a->config->subscriptions[t].streams;
+    bool *seen = calloc((size_t)streams_max, sizeof *seen);
+    for (size_t t = 0; seen && t < topics; t++) {
+        int32_t streams = a->config->subscriptions[t].streams;
+        int32_t idle = streams - count_busy(a, t, &at, seen);
+        if (idle > 0 && told++ < IDLE_TOPICS_TOLD_MAX)
             group_notice(out, 4, "member", ZKC_OK,
                          "No broker partitions consumed by consumer thread: %d of %d streams of "
                          "topic %s are idle",
-                         idle, a->config->subscriptions[t].streams,
-                         a->config->subscriptions[t].topic);
+                         idle, streams, a->config->subscriptions[t].topic);
+        else
+            untold += idle > 0;
     }
+    free(seen);
+    if (untold > 0)
+        group_notice(out, 4, "member", ZKC_OK,
+                     "No broker partitions consumed by consumer thread: streams of %zu more topics "
+                     "are idle",
+                     untold);
 }
 
 static void say_view(const struct attempt *a, struct group_outputs *out)

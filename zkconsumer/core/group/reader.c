@@ -221,7 +221,7 @@ static void leader_lost(struct reader *r, const struct group_input *in, struct g
 {
     const struct group_claim *c =
         claims_find(r->claims, r->count, in->leader_lost.topic, in->leader_lost.partition);
-        if (!c || r->state != HOLDING)
+    if (!c || r->state != HOLDING)
         return;
     struct finder_wanted wanted = {c->topic, c->topic_index, c->partition};
     if (finder_want(&r->finder, &wanted, 1))
