@@ -14,7 +14,7 @@
 #include "tests/unit/test.h"
 #include "zkconsumer/core/zk/path.h"
 
-#define SEEDS               200
+#define SEEDS               150
 #define ACTIONS             40
 #define MEMBERS_AT_ONCE_MAX 6
 #define HEALING_MS          150000 /* attempts until giving up, twice, and a session timeout */

@@ -88,7 +88,7 @@ static void test_each_allocation(void **state)
     for (int v = 0; v < ZK_VARIANT_COUNT; v++) {
         size_t n = 0;
         while (run((enum zk_variant)v, n, 1))
-            n += v == ZK_VARIANT_0_8 ? 1 : 3;
+            n += v == ZK_VARIANT_0_8 ? 1 : 7;
         assert_true(n > 300);
     }
 }
