@@ -108,12 +108,13 @@ static void fail_question(struct rig *r)
 static void tell_leaders(struct rig *r, uint32_t seq, int below)
 {
     struct group_leader list[8];
+    char a[] = "a"; /* of the answer, not ours */
     size_t n = 0;
     list[n++] = (struct group_leader){"nobody's", 0, 1, "h1", 9};
-    list[n++] = (struct group_leader){"a", 77, 1, "h1", 9};
+    list[n++] = (struct group_leader){a, 77, 1, "h1", 9};
     for (int p = 0; p < 4; p++)
-        list[n++] = p < below ? (struct group_leader){"a", p, 1, "h1", 9}
-                              : (struct group_leader){"a", p, -1, NULL, 0};
+        list[n++] = p < below ? (struct group_leader){a, p, 1, "h1", 9}
+                              : (struct group_leader){a, p, -1, NULL, 0};
     finder_metadata(&r->f, r->now_ms, seq, false, "", list, n, &r->out);
     take_outputs(r);
 }

@@ -802,7 +802,10 @@ static void carry_out(struct world_member *m, const struct group_output *o)
     switch (o->type) {
     case GROUP_OUT_OP: send_request(m, o); break;
     case GROUP_OUT_STOP: stop(m, o->stop); break;
-    case GROUP_OUT_POSITIONS: be_due(m, GROUP_IN_POSITIONS, 0); break;
+    case GROUP_OUT_POSITIONS:
+        m->positions_asked++;
+        be_due(m, GROUP_IN_POSITIONS, 0);
+        break;
     case GROUP_OUT_ASSIGN: assign(m, o); break;
     case GROUP_OUT_METADATA: be_due(m, GROUP_IN_METADATA, o->metadata.seq); break;
     case GROUP_OUT_LEADERS: take_leaders(m, o); break;

@@ -64,6 +64,7 @@ struct world_member {
     char last_failure[256];    /* why of the last attempt that failed */
     char last_error[512];      /* text of the last notice with an error */
     int commits_queued, commits_done, commits_failed;
+    int positions_asked; /* by the timer */
     uint32_t last_job;
     enum zkc_err last_commit_err;
     enum group_stop_why last_stop;

@@ -230,6 +230,24 @@ static void test_idle_members(void **state)
     }
 }
 
+/* What outputs point to lives for one step; the machine asks for that step, so that idle members do
+ * not hold on to the view of the whole group. */
+static void test_view_is_given_back(void **state)
+{
+    (void)state;
+    struct world *w = new_world(1);
+    join(w);
+    settle(w);
+    struct world_member *m = join(w);
+    while (!m->is_settled)
+        assert_true(world_step(w));
+    assert_state(m, "idle");
+    assert_int_equal(zk_compat_deadline_ms(m->machine), world_now_ms(w));
+    world_run_ms(w, 0);
+    assert_int_equal(zk_compat_deadline_ms(m->machine), 1000 + 1000000); /* the commit timer */
+    world_free(w);
+}
+
 /* ---- F4: created, and the answer lost ---- */
 
 static void test_lost_answers(void **state)
@@ -1194,13 +1212,17 @@ static void test_leave_while_disconnected(void **state)
 {
     (void)state;
     struct world *w = new_world(2);
-    struct world_member *m = join(w);
-    settle(w);
+    struct zk_compat_config c = world_config();
+    c.auto_commit_interval_ms = 500;
+    struct world_member *m = world_join(w, &c);
+    world_run_ms(w, 700);
+    assert_int_equal(m->positions_asked, 1);
     world_consume(m, 5);
     world_cut(m, 0, 3000);
     world_leave(m);
     world_run_ms(w, 2999);
     assert_false(m->is_closed);
+    assert_int_equal(m->positions_asked, 1); /* the timer has stopped */
     settle(w);
     assert_true(m->is_closed);
     assert_string_equal(fake_zk_text(world_zk(w), "/consumers/g/offsets/t/0"), "5");
@@ -1321,6 +1343,7 @@ int main(void)
         cmocka_unit_test(test_first_member),
         cmocka_unit_test(test_watches),
         cmocka_unit_test(test_idle_members),
+        cmocka_unit_test(test_view_is_given_back),
         cmocka_unit_test(test_lost_answers),
         cmocka_unit_test(test_lost_answer_is_recognised),
         cmocka_unit_test(test_half_won_claims_are_given_back),

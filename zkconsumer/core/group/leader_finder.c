@@ -66,7 +66,6 @@ void finder_clear(struct leader_finder *f, struct lane *lanes)
         lane_abandon(&lanes[GROUP_LANE_FINDER]);
     f->wanted_count = 0;
     f->state = FINDER_IDLE;
-    f->metadata_seq++; /* the answer to a question under way is nobody's */
 }
 
 void finder_run(struct leader_finder *f, int64_t now_ms, struct lane *lanes, bool connected,
