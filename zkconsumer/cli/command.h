@@ -37,5 +37,12 @@ extern const struct cli_command command_consume;
 extern const struct cli_command command_produce;
 extern const struct cli_command command_groups_list;
 extern const struct cli_command command_groups_describe;
+extern const struct cli_command command_topics_list;
+extern const struct cli_command command_topics_describe;
+extern const struct cli_command command_topics_create;
+extern const struct cli_command command_topics_add_partitions;
+extern const struct cli_command command_topics_delete;
+extern const struct cli_command command_offsets_get;
+extern const struct cli_command command_offsets_set;
 
 #endif

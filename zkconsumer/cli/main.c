@@ -12,6 +12,13 @@ static const struct cli_command *const commands[] = {
     &command_produce,
     &command_groups_list,
     &command_groups_describe,
+    &command_topics_list,
+    &command_topics_describe,
+    &command_topics_create,
+    &command_topics_add_partitions,
+    &command_topics_delete,
+    &command_offsets_get,
+    &command_offsets_set,
 };
 
 #define HELP_BYTES_MAX (1 << 20)

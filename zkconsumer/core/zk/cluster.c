@@ -56,6 +56,44 @@ void zk_topic_write(struct buf *out, const struct zk_replicas *partitions, size_
     buf_append_text(out, "}}");
 }
 
+static bool add_replicas(json_t *partitions, const struct zk_replicas *added)
+{
+    char name[12];
+    snprintf(name, sizeof name, "%" PRId32, added->partition);
+    json_t *ids = json_array();
+    for (size_t i = 0; i < added->broker_count; i++)
+        if (json_array_append_new(ids, json_integer(added->broker_ids[i]))) {
+            json_decref(ids);
+            return false;
+        }
+    return json_object_set_new(partitions, name, ids) == 0; /* takes ids, also when it fails */
+}
+
+enum zkc_err zk_topic_write_added(struct buf *out, struct bytes old,
+                                  const struct zk_replicas *added, size_t count, struct why *why)
+{
+    why_clear(why);
+    json_t *topic = old.data ? json_loadb((const char *)old.data, old.len, 0, NULL) : NULL;
+    json_t *partitions = json_object_get(topic, "partitions");
+    if (!json_is_object(partitions)) {
+        why_set(why,
+                "%s is no description of a topic: expected {\"version\":..,\"partitions\":{..}}",
+                why_quote(old).text);
+        json_decref(topic);
+        return ZKC_ERR_CORRUPT;
+    }
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = add_replicas(partitions, &added[i]);
+    char *text = ok ? json_dumps(topic, JSON_COMPACT) : NULL;
+    json_decref(topic);
+    if (!text)
+        return ZKC_ERR_NOMEM;
+    buf_append_text(out, text);
+    free(text);
+    return out->failed;
+}
+
 void zk_partition_state_write(struct buf *out, const struct zk_partition_state *state)
 {
     buf_appendf(out,

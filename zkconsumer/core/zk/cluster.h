@@ -31,6 +31,15 @@ void zk_broker_write(struct buf *out, const char *host, int32_t port, int32_t jm
  * writes up to three (more go by hash there). */
 void zk_topic_write(struct buf *out, const struct zk_replicas *partitions, size_t count);
 
+/* The description of a topic with more partitions: `old` is what is there, by whatever release; all
+ * that it says besides (topic_id, which 2.8 and later need, adding_replicas ...) stays.
+ *
+ * ZKC_ERR_CORRUPT  `old` is no JSON object with an object "partitions"
+ * ZKC_ERR_TOO_LARGE, ZKC_ERR_NOMEM */
+ZKC_MUST_CHECK enum zkc_err zk_topic_write_added(struct buf *out, struct bytes old,
+                                                 const struct zk_replicas *added, size_t count,
+                                                 struct why *why);
+
 /* {"controller_epoch":1,"leader":2,"version":1,"leader_epoch":0,"isr":[2,1]} */
 void zk_partition_state_write(struct buf *out, const struct zk_partition_state *state);
 

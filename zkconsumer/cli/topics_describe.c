@@ -1,0 +1,156 @@
+/* zkconsumer topics describe */
+#include "zkconsumer/cli/admin.h"
+#include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/output.h"
+#include "zkconsumer/core/base/array.h"
+#include "zkconsumer/core/zk/cluster.h"
+#include "zkconsumer/core/zk/path.h"
+#include <inttypes.h>
+#include <unistd.h>
+
+enum { ZOOKEEPER, TOPIC, TIMEOUT, HELP, OPTIONS };
+
+static const struct cli_option options[OPTIONS] = {
+    [ZOOKEEPER] = OPTION_ZOOKEEPER,
+    [TOPIC] = {"topic", 't', "TOPIC", true, "Only this topic; may be given several times."},
+    [TIMEOUT] = OPTION_TIMEOUT,
+    [HELP] = OPTION_HELP,
+};
+
+static enum zkc_err append_setting(const struct zk_setting *setting, void *user)
+{
+    struct buf *out = user;
+    if (out->len && out->data[out->len - 1] != ':')
+        buf_append_byte(out, ',');
+    buf_appendf(out, "%s=%s", setting->key, setting->value);
+    return ZKC_OK;
+}
+
+static void append_ids(struct buf *out, const int32_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_appendf(out, "%s%" PRId32, i ? "," : "", ids[i]);
+}
+
+/* In Kafka's format, which scripts read. */
+static enum zkc_err append_partition(struct admin *a, const char *topic,
+                                     const struct zk_replicas *p, bool *problem, struct buf *out)
+{
+    struct zk_result result;
+    struct zk_partition_state state = {.leader = -1};
+    struct why why;
+    enum zkc_err err =
+        admin_do(a, ZK_OP_GET, zk_path_partition_state(topic, p->partition), BYTES_NULL, &result);
+    if (err)
+        return err;
+    bool known = result.zk_rc == ZK_OK && !zk_partition_state_read(result.data, &state, &why);
+    buf_appendf(out, "\tTopic: %s\tPartition: %" PRId32 "\tLeader: ", topic, p->partition);
+    if (known && state.leader >= 0)
+        buf_appendf(out, "%" PRId32, state.leader);
+    else
+        buf_append_text(out, "none");
+    buf_append_text(out, "\tReplicas: ");
+    append_ids(out, p->broker_ids, p->broker_count);
+    buf_append_text(out, "\tIsr: ");
+    append_ids(out, state.isr, state.isr_count);
+    buf_append_byte(out, '\n');
+    *problem |= !known || state.leader < 0;
+    if (known)
+        zk_partition_state_deinit(&state);
+    return ZKC_OK;
+}
+
+static enum zkc_err append_topic(struct admin *a, const char *topic, bool *missing, bool *problem,
+                                 struct buf *out)
+{
+    struct zk_topic t;
+    struct zk_result result;
+    struct why why;
+    bool found;
+    enum zkc_err err = admin_read_topic(a, topic, &t, &found);
+    *missing |= !err && !found;
+    if (err || !found)
+        return err;
+    buf_appendf(out, "Topic:%s\tPartitionCount:%zu\tReplicationFactor:%zu\tConfigs:", topic,
+                t.partition_count, t.partition_count ? t.partitions[0].broker_count : 0);
+    err = admin_do(a, ZK_OP_GET, zk_path_topic_config(topic), BYTES_NULL, &result);
+    if (!err && result.zk_rc == ZK_OK &&
+        zk_topic_config_read(result.data, append_setting, out, &why))
+        report_warning("settings of topic %s: %s", topic, why.text);
+    buf_append_byte(out, '\n');
+    for (size_t i = 0; !err && i < t.partition_count; i++)
+        err = append_partition(a, topic, &t.partitions[i], problem, out);
+    zk_topic_deinit(&t);
+    return err;
+}
+
+static enum cli_exit describe(struct admin *a, const struct cli_args *args)
+{
+    const char *const *names;
+    size_t count;
+    struct output out;
+    bool missing = false, problem = false;
+    bool all = !cli_args_has(args, TOPIC);
+    enum zkc_err err = ZKC_OK;
+    if (all)
+        err = admin_topics(a, &names, &count);
+    output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
+    for (size_t i = 0; !err; i++) {
+        const char *name = !all ? cli_args_value(args, TOPIC, i) : i < count ? names[i] : NULL;
+        bool not_there = false;
+        if (!name)
+            break;
+        err = append_topic(a, name, &not_there, &problem, &out.buf);
+        if (not_there && !all)
+            report_error("there is no topic %s", name);
+        missing |= not_there && !all;
+        if (!output_added(&out))
+            break;
+    }
+    enum cli_exit code = err ? admin_fail(a, err) : output_finish(&out);
+    output_deinit(&out);
+    return code != CLI_DONE ? code : missing ? CLI_FAILED : problem ? CLI_PROBLEM : CLI_DONE;
+}
+
+static enum cli_exit run(const struct cli_args *args)
+{
+    struct admin a;
+    if (!report_needs(args, ZOOKEEPER, "zkconsumer topics describe " EXAMPLE_ZOOKEEPER) ||
+        !report_takes_no_operands(args))
+        return CLI_FAILED;
+    enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
+    if (code != CLI_DONE)
+        return code;
+    code = describe(&a, args);
+    admin_close(&a);
+    return code;
+}
+
+static const struct cli_pair examples[] = {
+    {"zkconsumer topics describe -t orders " EXAMPLE_ZOOKEEPER,
+     "Partitions of a topic, with leaders, replicas and ISR."},
+};
+
+static const struct cli_pair exits[] = {
+    {"0", "every partition has a leader"},
+    {"1", "usage, no such topic, or stdout could not be written"},
+    {"2", "a partition has no leader"},
+    {"3", "ZooKeeper could not be reached"},
+    {"4", "ZooKeeper did not answer in time"},
+};
+
+const struct cli_command command_topics_describe = {
+    .name = "topics describe",
+    .summary = "Show partitions, leaders, replicas and ISR of topics",
+    .synopsis = "[--topic=TOPIC ...] --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
+    .description = "Prints topics in the format of Kafka's kafka-topics.sh --describe, a line for "
+                   "each topic and an indented one for each partition. A leader that is not there "
+                   "is \"none\".",
+    .options = options,
+    .option_count = OPTIONS,
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exits = exits,
+    .exit_count = ARRAY_LEN(exits),
+    .run = run,
+};
