@@ -4,6 +4,10 @@
 
 #include "zkconsumer/cli/command.h"
 
+extern const struct cli_command command_sim;
+extern const struct cli_command command_sweep;
+extern const struct cli_command command_story;
+extern const struct cli_command command_shrink;
 extern const struct cli_command command_check;
 
 #endif

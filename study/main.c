@@ -7,7 +7,7 @@
 #include <zkconsumer/version.h>
 
 static const struct cli_command *const commands[] = {
-    &command_check,
+    &command_sim, &command_sweep, &command_story, &command_shrink, &command_check,
 };
 
 static enum cli_exit written(void)

@@ -32,7 +32,7 @@ static const struct {
     [CHECK_Z8] = {"Z8", "a client never reads an older state than it has seen", CHECK_TIMES},
     [CHECK_Z9] = {"Z9", "an ended session writes nothing; its nodes go at one zxid", CHECK_TIMES},
     [CHECK_Z10] = {"Z10", "a read after sync sees what was committed before it", CHECK_TIMES},
-    [CHECK_Z11] = {"Z11", "committed writes form one order, which servers follow", CHECK_TIMES},
+    [CHECK_Z11] = {"Z11", "committed writes form one order", CHECK_TIMES},
     [CHECK_C9] = {"orphans", "C9: partitions without believer at the end", CHECK_PARTITIONS},
     [CHECK_DUAL] = {"dual_ps", "time with two or more active members", CHECK_NS},
     [CHECK_LATENT] = {"latent_ps", "time with one active and further believers", CHECK_NS},

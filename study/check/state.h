@@ -175,6 +175,7 @@ struct check {
     char *foreign; /* a consumer id without trace */
     uint64_t unknown_exits;
     uint64_t unknown_ids; /* decisions that could not be followed */
+    char ids_path[600];   /* the list of members */
     int64_t zxid;         /* the newest committed */
     struct {
         uint64_t t_ns;

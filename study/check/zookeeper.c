@@ -3,6 +3,7 @@
 #include "zkconsumer/core/zk/op.h"
 #include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,6 +162,21 @@ static void check_zxid(struct check *c, const struct trace_txn *x)
     c->synced_from[at].zxid = x->zxid;
 }
 
+/* Z9: no member deletes its registration, and the ensemble deletes nothing but with a session: what
+ * is ephemeral goes in the transaction that ends the session. */
+static void check_goes_with_session(struct check *c, const struct trace_txn *x)
+{
+    bool is_registration = x->class_of == TRACE_CLASS_ID;
+    bool is_own = x->session && x->ephemeral_owner == x->session;
+    bool is_nobodys = c->is_virtual && !x->session;
+    if (strcmp(x->what, "delete") != 0 || (!is_registration && x->class_of != TRACE_CLASS_OWNER))
+        return;
+    checked(c, CHECK_Z9);
+    if ((is_registration && is_own) || is_nobodys)
+        violated(c, CHECK_Z9, UINT64_MAX,
+                 "%s goes at zxid %" PRId64 ", and its session has not ended", x->path, x->zxid);
+}
+
 static void take_txn(struct check *c, const struct trace_event *e)
 {
     const struct trace_txn *x = &e->zk_txn;
@@ -176,12 +192,16 @@ static void take_txn(struct check *c, const struct trace_event *e)
                      "%s %s at zxid %" PRId64 " by session %" PRIx64 ", which ended at %" PRId64,
                      x->what, x->path, x->zxid, x->session, s->closed_zxid);
     }
+    if (x->class_of == TRACE_CLASS_ID && creates)
+        snprintf(c->ids_path, sizeof c->ids_path, "%.*s", (int)zk_path_parent_length(x->path),
+                 x->path);
     if (*x->path && (creates || deletes)) {
         struct node *n = node_of(c, x->path);
         if (n)
             *n = (struct node){creates && x->ephemeral_owner, x->ephemeral_owner};
         note_change(c, x->path, x->zxid, e->t_ns);
     }
+    check_goes_with_session(c, x);
     if (creates)
         create_owner(c, x);
     else if (deletes && *x->path)
@@ -286,13 +306,6 @@ static void take_op(struct check *c, const struct trace_event *e)
                      " was committed before it was sent",
                      e->m, e->zk_op.zxid, zxid_at(c, e->t_ns - e->zk_op.latency_ns));
     }
-    if (c->has_txns && c->level >= 2) {
-        checked(c, CHECK_Z11);
-        if (e->zk_op.zxid > c->zxid)
-            violated(c, CHECK_Z11, UINT64_MAX,
-                     "%s is answered from zxid %" PRId64 ", which is not committed", e->m,
-                     e->zk_op.zxid);
-    }
     check_before_answer(c, e, member);
     arm(c, e, member);
 }
@@ -359,9 +372,33 @@ void check_zookeeper(struct check *c, const struct trace_event *e)
     }
 }
 
+/* The path of the list that the group's members are in; NULL: nobody has registered. */
+static const char *members_path(const struct check *c)
+{
+    return c->ids_path[0] ? c->ids_path : NULL;
+}
+
 static bool is_quiet(const struct check *c, uint64_t t_ns)
 {
     return c->now_ns >= QUIET_NS && t_ns <= c->now_ns - QUIET_NS;
+}
+
+/* Z7: a member at rest watches the members of its group: whoever forgets to leave its watch again
+ * learns of nothing any more. */
+static void check_at_rest(struct check *c)
+{
+    const char *path = members_path(c);
+    for (uint32_t i = 0; path && c->has_ops && i < c->member_names.count; i++) {
+        const struct member *m = &c->members[i];
+        if (!m->is_live || m->is_suspended || !m->is_connected || m->in_rebalance ||
+            !is_quiet(c, m->connected_ns) || !m->has_view)
+            continue;
+        const struct watch *w = watch_of(c, path, i, WATCH_CHILDREN);
+        checked(c, CHECK_Z7);
+        if (w && (!w->is_armed || w->session != m->session))
+            violated(c, CHECK_Z7, UINT64_MAX, "%s is at rest, and has no watch on %s",
+                     c->member_names.list[i].text, path);
+    }
 }
 
 /* Z7: a watch that was left has fired if what it watches has changed, and time enough has passed.
@@ -370,6 +407,7 @@ void check_zookeeper_finish(struct check *c)
 {
     if (!c->has_txns || c->watches_overtaken || !is_quiet(c, c->fault_ns))
         return;
+    check_at_rest(c);
     for (uint32_t i = 0; i < c->watch_names.count; i++) {
         const struct watch *w = &c->watches[i];
         const struct member *m = &c->members[w->member];

@@ -69,7 +69,7 @@ static const struct key keys[] = {
     {"fetch.max", MILLISECONDS, C(fetch_max), "10000", 1, 1000000000, NULL},
     {"queue.max", MILLISECONDS, C(queue_max), "20000", 1, 1000000000, NULL},
     {"app.process", DURATION, C(process_ns), "10us", 0, HOUR, NULL},
-    {"app.stop", DURATION, C(stop_ns), "0s", 0, HOUR, NULL},
+    {"app.stop", DURATION, C(stop_ns), "50ms", 0, HOUR, NULL},
     {"app.step", DURATION, C(step_ns), "20us", 0, SIM_S, NULL},
     {"clock.ppm", SIGNED32, C(clock_ppm), "0", 0, 100000, NULL},
     {"server", TEXT, M(server), "", 0, 32, NULL},

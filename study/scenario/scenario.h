@@ -1,6 +1,7 @@
 /* Scenarios as data: what world, which members, which faults when. Lines of key=value (properties);
  * every key has a default, the base set-up of reference/rebalance-study.md 3: 10 members, one topic
- * of 40 partitions at 20 messages/s each, 3 brokers, 3 ZooKeeper servers, profile hist08, 120 s.
+ * of 40 partitions at 20 messages/s each, 3 brokers, 3 ZooKeeper servers, profile hist08, 120 s; to
+ * stop its fetchers takes a member 50 ms (formulas F10 to F13 take U(0, 100) ms).
  *
  *     name = S01
  *     about = one member joins

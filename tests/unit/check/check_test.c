@@ -160,6 +160,8 @@ static const struct broken_case {
      "\"zxid\":18,\"what\":\"set\",\"cls\":\"offset\",\"path\":\"/consumers/g/offsets/t/"
      "0\",\"sid\":\"11\"",
      "Z9"},
+    {"Z9 in parts", "gt3", "\"what\":\"close\",\"cls\":\"id\"",
+     "\"what\":\"delete\",\"cls\":\"id\"", "Z9"},
     {"Z9 a node stays", "gt6", "\"zxid\":11,\"what\":\"close\",\"cls\":\"id\"",
      "\"zxid\":11,\"what\":\"set\",\"cls\":\"id\"", "Z9"},
     {"Z10 synced", "gt1",
@@ -176,7 +178,10 @@ static const struct broken_case {
      "Z10"},
     {"Z11 the same zxid", "gt1", "\"zxid\":12,\"what\":\"set\"", "\"zxid\":11,\"what\":\"set\"",
      "Z11"},
-    {"Z11 not committed", "gt1", "\"zxid\":9,\"lat\"", "\"zxid\":19,\"lat\"", "Z11"},
+    {"Z7 not left again", "gt4", "\"watch\":true,\"rc\":\"Ok\",\"zxid\":17",
+     "\"watch\":false,\"rc\":\"Ok\",\"zxid\":17", ""},
+    {"Z7 never left", "gt4", "\"watch\":true,\"rc\":\"Ok\",\"zxid\":2,",
+     "\"watch\":false,\"rc\":\"Ok\",\"zxid\":2,", "Z7"},
 };
 
 static void expect_broken(const struct broken_case *b, const struct check *c)

@@ -1,0 +1,100 @@
+#include "study/command_common.h"
+#include "zkconsumer/cli/report.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where installed scenarios are looked for when FILE is no file. */
+#ifndef STUDY_SCENARIOS
+#define STUDY_SCENARIOS "study/scenarios"
+#endif
+
+static enum zkc_err read_by_name(const char *name, struct scenario **out, struct why *why)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.scenario", STUDY_SCENARIOS, name);
+    bool is_name = !strchr(name, '/') && access(name, R_OK) != 0 && access(path, R_OK) == 0;
+    return scenario_read(is_name ? path : name, out, why);
+}
+
+static bool set_one(struct scenario *s, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    struct why why;
+    char *key = equals ? strndup(text, (size_t)(equals - text)) : NULL;
+    if (!equals) {
+        report_error("--set %s: expected KEY=VALUE", text);
+        return false;
+    }
+    if (!key || scenario_set(s, key, equals + 1, &why)) {
+        report_error("--set %s: %s", text, key ? why.text : "out of memory");
+        free(key);
+        return false;
+    }
+    free(key);
+    return true;
+}
+
+struct scenario *common_scenario(const struct cli_args *args, const struct common_options *o)
+{
+    const char *file = cli_args_text(args, o->scenario, NULL);
+    const char *mode = cli_args_text(args, o->mode, "zookeeper:compat");
+    struct scenario *s;
+    struct why why;
+    struct world world;
+    if (!file) {
+        report_error("no scenario was named: --scenario=S01");
+        return NULL;
+    }
+    if (strcmp(mode, "zookeeper:compat") != 0) {
+        report_error("--mode=%s: expected zookeeper:compat", mode);
+        return NULL;
+    }
+    enum zkc_err err = read_by_name(file, &s, &why);
+    if (err) {
+        report_error("%s", err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
+        return NULL;
+    }
+    const char *text;
+    bool ok = true;
+    for (size_t i = 0; ok && (text = cli_args_value(args, o->set, i)); i++)
+        ok = set_one(s, text);
+    if (ok && scenario_build(s, 1, &world, &why)) {
+        report_error("%s", why.text);
+        ok = false;
+    } else if (ok) {
+        world_deinit(&world);
+    }
+    if (ok)
+        return s;
+    scenario_free(s);
+    return NULL;
+}
+
+bool common_seeds(const struct cli_args *args, size_t option, uint64_t *first, uint64_t *last)
+{
+    const char *text = cli_args_text(args, option, "1"), *at = text;
+    char *end;
+    *first = *last = strtoull(at, &end, 10);
+    bool ok = end != at && *at != '-';
+    if (ok && strncmp(end, "..", 2) == 0) {
+        at = end + 2;
+        *last = strtoull(at, &end, 10);
+        ok = end != at && *at != '-';
+    }
+    if (!ok || *end || *last < *first || *last == UINT64_MAX) {
+        report_error("--seed=%s: expected a number, or two like 1..1000", text);
+        return false;
+    }
+    return true;
+}
+
+bool common_no_operands(const struct cli_args *args)
+{
+    if (args->operand_count == 0)
+        return true;
+    report_error("\"%s\": expected options only", args->operands[0]);
+    return false;
+}

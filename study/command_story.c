@@ -1,0 +1,99 @@
+/* zkstudy story: one run, told to people. */
+#include "study/command_common.h"
+#include "study/commands.h"
+#include "study/run/run.h"
+#include "study/sim/story.h"
+#include "zkconsumer/cli/report.h"
+#include "zkconsumer/core/base/array.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { SCENARIO, SEED, MODE, SET, LONG, LINES, OPTION_COUNT };
+
+static const struct cli_option options[OPTION_COUNT] = {
+    [SCENARIO] = COMMON_SCENARIO,
+    [SEED] = COMMON_SEED,
+    [MODE] = COMMON_MODE,
+    [SET] = COMMON_SET,
+    [LONG] = {"long", 'l', NULL, false, "and views, claims, releases, commits, deliveries"},
+    [LINES] = {"lines", 'n', "N", false, "at most so many lines (all)"},
+};
+
+static const struct common_options common = {SCENARIO, SEED, MODE, SET};
+
+static enum cli_exit tell(const struct scenario *s, uint64_t seed, enum story_detail detail,
+                          size_t lines_max)
+{
+    struct story story;
+    struct run_result r;
+    struct why why;
+    story_init(&story, detail, lines_max);
+    struct trace_sink sink = {TRACE_LEVEL_MAX, story_take, &story};
+    struct run_options o = {.scenario = s, .seed = seed, .sinks = &sink, .sink_count = 1};
+    enum zkc_err err = run_scenario(&o, &r, &why);
+    if (err) {
+        report_error("%s", err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
+        story_deinit(&story);
+        return CLI_FAILED;
+    }
+    const char *text = story_text(&story);
+    bool ok = text && fputs(text, stdout) >= 0;
+    if (story.left_out)
+        printf("... and %zu lines\n", story.left_out);
+    if (r.violated != CHECK_COUNT)
+        printf("%s at %.6f s: %s\n", check_name(r.violated), (double)r.violated_ns / 1e9, r.detail);
+    story_deinit(&story);
+    if (!ok || fflush(stdout) != 0)
+        return CLI_FAILED;
+    return r.violated != CHECK_COUNT ? CLI_PROBLEM : CLI_DONE;
+}
+
+static enum cli_exit run(const struct cli_args *args)
+{
+    uint64_t first, last;
+    int64_t lines = 0;
+    char why[256];
+    if (!common_no_operands(args) || !common_seeds(args, SEED, &first, &last))
+        return CLI_FAILED;
+    if (!cli_args_number(args, LINES, 1, INT32_MAX, &lines, why, sizeof why)) {
+        report_error("%s", why);
+        return CLI_FAILED;
+    }
+    if (first != last) {
+        report_error("--seed: expected one, for one story");
+        return CLI_FAILED;
+    }
+    struct scenario *s = common_scenario(args, &common);
+    if (!s)
+        return CLI_FAILED;
+    enum cli_exit code =
+        tell(s, first, cli_args_has(args, LONG) ? STORY_LONG : STORY_SHORT, (size_t)lines);
+    scenario_free(s);
+    return code;
+}
+
+static const struct cli_pair examples[] = {
+    {"zkstudy story --scenario=S18 --seed=4 --long", "what happens in seed 4"},
+};
+
+static const struct cli_pair exits[] = {
+    {"0", "told"},
+    {"1", "usage, or a scenario that cannot be"},
+    {"2", "told, and a MUST is violated in it"},
+};
+
+const struct cli_command command_story = {
+    .name = "story",
+    .summary = "tell what happens in one run of a scenario",
+    .synopsis = "--scenario=FILE [--seed=N] [--long] [--set KEY=VALUE ...]",
+    .description =
+        "Runs the scenario for the seed and prints, a line each, what happened: causes,\n"
+        "faults, sessions, rebalances, and who owned what.",
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exits = exits,
+    .exit_count = ARRAY_LEN(exits),
+    .run = run,
+};
