@@ -6,6 +6,7 @@ import collections
 import glob
 import json
 import logging
+import os
 import pathlib
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
 from lib import jars, processes  # noqa: E402
 from lib.cluster import Cluster  # noqa: E402
+from lib.zkbroker import ZkCluster  # noqa: E402
 from lib.waiting import WaitFailed, wait_for  # noqa: E402
 
 TOPIC, PARTITIONS = "lines", 8
@@ -130,7 +132,12 @@ class Demo:
     def __init__(self, arguments, folder):
         self.arguments, self.folder = arguments, folder
         self.program = arguments.program
-        self.cluster = Cluster(folder / "kafka", arguments.kafka, brokers=2)
+        if arguments.kafka:
+            self.cluster = Cluster(folder / "kafka", arguments.kafka, brokers=2)
+            self.replication = 2
+        else:
+            self.cluster = ZkCluster(folder / "zkbroker", brokers=2)
+            self.replication = 1  # a partition is on one of them
         self.members = {}
         self.changes = []  # (what, begin ns, settled ns)
         self.began = time.monotonic()
@@ -147,6 +154,12 @@ class Demo:
         act()
         wait_for(lambda: owners.settled(members), "%s to settle" % what, timeout_s, 0.02)
         self.changes.append((what, begin, time.monotonic_ns()))
+
+    def create_topic(self, name, partitions):
+        subprocess.run([self.program, "topics", "create", "-t", name, "-p", str(partitions), "-r",
+                        str(self.replication), "--zookeeper", self.cluster.zookeeper_connect],
+                       stderr=subprocess.DEVNULL, check=True)
+        self.cluster.wait_for_topic(name, partitions)
 
     def produce(self, lines, seconds):
         """Feeds the lines to `zkconsumer produce`, spread over the time given."""
@@ -169,10 +182,11 @@ class Demo:
 
     def run(self):
         lines = real_lines(self.arguments.lines)
-        self.tell("starting ZooKeeper and two brokers of Kafka %s" % self.arguments.kafka)
+        self.tell("starting ZooKeeper and two brokers" +
+                  (" of Kafka %s" % self.arguments.kafka if self.arguments.kafka else " (zkbroker)"))
         self.cluster.start()
-        self.cluster.create_topic(TOPIC, PARTITIONS, 2)
-        self.cluster.create_topic(QUEUE, QUEUE_PARTITIONS, 2)
+        self.create_topic(TOPIC, PARTITIONS)
+        self.create_topic(QUEUE, QUEUE_PARTITIONS)
         self.tell("serving at ZooKeeper %s, brokers %s"
                   % (self.cluster.zookeeper_connect, self.cluster.bootstrap))
         owners = Owners(self, "workers", TOPIC, PARTITIONS)
@@ -343,12 +357,12 @@ class Demo:
 
 def parse_arguments():
     parser = argparse.ArgumentParser(
-        prog="demo", description="Starts a private ZooKeeper and two real Kafka brokers, produces real "
+        prog="demo", description="Starts a private ZooKeeper and two brokers, produces real "
         "lines, and shows a group of consumers through a join and a crash, beside a second group that "
         "gets every message and a third with a member in reserve. Ends with the account; exit code 2 "
         "when a message was lost. Leaves nothing running.")
-    parser.add_argument("--kafka", default="0.8.2.2", metavar="VERSION",
-                        help="the Kafka release to run (0.8.2.2)")
+    parser.add_argument("--kafka", metavar="VERSION",
+                        help="run this real Kafka release, from its jars, instead of zkbroker")
     parser.add_argument("--lines", type=int, default=200000, help="how many lines (200000)")
     parser.add_argument("--seconds", type=int, default=24, help="how long to produce them (24)")
     parser.add_argument("--keep", action="store_true", help="keep outputs and traces")
@@ -361,10 +375,12 @@ def main():
         sys.argv += ["--program", "-"]
     arguments = parse_arguments()
     try:
-        jars.fetch(arguments.kafka, lambda text: print("demo: " + text, file=sys.stderr))
+        if arguments.kafka:
+            jars.fetch(arguments.kafka, lambda text: print("demo: " + text, file=sys.stderr))
     except jars.Unavailable as error:
         print("demo: %s" % error, file=sys.stderr)
         return 3
+    os.environ["ZKC_BUILD_DIR"] = str(pathlib.Path(arguments.program).parent.parent.parent)
     processes.exit_on_signals()
     logging.getLogger("kazoo").setLevel(logging.CRITICAL)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="zkconsumer-demo-"))
