@@ -1,5 +1,5 @@
 """What befalls members of a group: restarts, closing, a stranger's broken nodes, more members than
-partitions. The names F... are those of the faults that other clients had (each test says what it is)."""
+partitions. F and a number is a fault that other clients had."""
 import json
 import time
 
@@ -226,7 +226,8 @@ def test_registration_that_is_no_json(t):
 def test_registration_with_a_numeric_timestamp(t):
     fails_until_it_is_gone(
         t, "/consumers/g/ids/g_odd",
-        b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":1424990000456}', "1424990000456")
+        b'{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":1424990000456}',
+        "1424990000456")
 
 
 def test_offset_that_is_no_number(t):

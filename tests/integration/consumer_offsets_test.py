@@ -32,7 +32,8 @@ class World:
         self.members.wait_for_event("streams", name)
 
     def settled(self, *names):
-        self.group.wait_for_exact_owners("t", range_layout(self.partitions, ["g_%s-0" % n for n in names]))
+        threads = ["g_%s-0" % name for name in names]
+        self.group.wait_for_exact_owners("t", range_layout(self.partitions, threads))
 
     def writes(self, since=0):
         """[(member, operation, path)] below offsets."""
@@ -99,7 +100,8 @@ def test_commits_on_request_write_what_changed(t):
     """More requests than messages: no offset is written twice, none is left out at the end."""
     world = World(t, 2)
     world.store(0)
-    world.members.open("a", {**SETTINGS, "auto.commit.enable": "false"}, zookeeper=world.proxy.listen("a"))
+    world.members.open("a", {**SETTINGS, "auto.commit.enable": "false"},
+                       zookeeper=world.proxy.listen("a"))
     world.members.print_every("a", 0)
     world.members.streams("a", t=1)
     world.members.wait_for_event("streams", "a")

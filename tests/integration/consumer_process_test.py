@@ -36,7 +36,8 @@ class World:
         self.members.streams(name, t=1)
 
     def settled(self, *names):
-        self.group.wait_for_exact_owners("t", range_layout(self.partitions, ["g_%s-0" % n for n in names]))
+        threads = ["g_%s-0" % name for name in names]
+        self.group.wait_for_exact_owners("t", range_layout(self.partitions, threads))
 
 
 # ---- F10: closing inside a callback ----

@@ -37,7 +37,8 @@ class Story:
     def deliver(self, who, first, last):
         self.now += 1
         for offset in range(first, last + 1):
-            self.taken.setdefault(who, []).append((self.now, Message("t", 0, offset, None, "v%d" % offset)))
+            message = Message("t", 0, offset, None, "v%d" % offset)
+            self.taken.setdefault(who, []).append((self.now, message))
         return self
 
     def timed_messages(self, name):
@@ -80,7 +81,8 @@ def test_what_is_wrong(t):
     refused(Story().claim("a", 0).deliver("a", 0, 8), "lost: 1")
     refused(Story().claim("a", 0).deliver("a", 0, 10), "not in the log")
     refused(Story().claim("a", 0).deliver("a", 0, 4).deliver("a", 4, 9), "in tenure 0")
-    refused(Story().claim("a", 0).deliver("a", 0, 4).deliver("a", 6, 9).deliver("a", 5, 5), "in tenure 0")
+    refused(Story().claim("a", 0).deliver("a", 0, 4).deliver("a", 6, 9).deliver("a", 5, 5),
+            "in tenure 0")
     refused(Story().deliver("a", 0, 3).claim("a", 0).deliver("a", 4, 9), "before it claimed")
     wrong = Story().claim("a", 0).deliver("a", 0, 9)
     wrong.taken["a"][3] = (1, Message("t", 0, 3, None, "other"))

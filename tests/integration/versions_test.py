@@ -93,7 +93,8 @@ def reads_and_reads_on(t, version):
     world.produce()
     world.check_codecs()
     log = world.log()
-    assert all(len(rows) == PARTITIONS * EACH for rows in log.values()), {k: len(v) for k, v in log.items()}
+    sizes = {topic: len(rows) for topic, rows in log.items()}
+    assert set(sizes.values()) == {PARTITIONS * EACH}, "messages in the topics: %r" % sizes
 
     members.open("a", {"auto.commit.enable": "false"})
     members.streams("a", **topics)
@@ -117,7 +118,8 @@ def reads_and_reads_on(t, version):
     members.close_wait("b")
 
     # single partitions: from the beginning, from the middle of a compressed set, from the end
-    single = [(topic, partition, "beginning") for topic in world.topics for partition in range(PARTITIONS)]
+    single = [(topic, partition, "beginning")
+              for topic in world.topics for partition in range(PARTITIONS)]
     members.open("c", {"group.id": ""})
     members.assign("c", *single)
     world.expect("c", log)

@@ -167,13 +167,15 @@ class Ledger:
     def check(self, cluster, written=None):
         """Against what is in the cluster now. `written`: what the producer was told, which must be
         there."""
-        log = {(partition, offset): value for partition, offset, value in kcat_read(cluster, self._topic)}
+        log = {(partition, offset): value
+               for partition, offset, value in kcat_read(cluster, self._topic)}
         return self.check_log(log, written)
 
     def check_log(self, log, written=None):
         """Nothing lost, nothing invented, what was delivered twice is explained."""
         for key, value in (written or {}).items():
-            assert log.get(key) == value, "written at %r was %r, the log has %r" % (key, value, log.get(key))
+            assert log.get(key) == value, "%r was written at %r, the log has %r" % (
+                value, key, log.get(key))
         report = Report()
         delivered = set()
         by_tenure = collections.defaultdict(list)
@@ -247,9 +249,9 @@ class Ledger:
             report.duplicates["chunk"] += rest
         else:
             raise AssertionError(
-                "%s-%d: %d messages delivered by %s (to %d) and again by %s (from %d), %d of them because "
-                "the offset was read too early; nothing explains the rest; commits (zxid, by, offset): %r, "
-                "read at zxid %d" % (self._topic, partition, twice, tenure.label, reached, heir.label,
+                "%s-%d: %d messages delivered by %s (to %d) and again by %s (from %d), %d of them "
+                "because the offset was read too early; nothing explains the rest; commits (zxid, by, "
+                "offset): %r, read at zxid %d" % (self._topic, partition, twice, tenure.label, reached, heir.label,
                                      heir.start, stale, commits[-6:], heir.read_zxid))
 
     def _lives(self, tenures, by_tenure, partitions):

@@ -67,7 +67,8 @@ class OurMembers(JavaMembers):
 
     def reports(self, name, code=None):
         """The texts of the error callback."""
-        return [" ".join(words[1:]) for words in self.events("report", name) if code in (None, words[0])]
+        return [" ".join(words[1:]) for words in self.events("report", name)
+                if code in (None, words[0])]
 
     def wait_for_report(self, name, pattern, timeout_s=60.0):
         """The text of the first report that contains the pattern."""
