@@ -22,6 +22,7 @@
 
 struct job {
     const char *brokers, *zookeeper, *topic, *crc;
+    const char *receive_buffer; /* bytes; "": the library's default */
     int32_t partitions;
     int64_t messages;
     int64_t seen, bytes; /* so far */
@@ -55,6 +56,8 @@ static void read_with_zkconsumer(struct job *job)
     set(conf, "zookeeper.connect", job->zookeeper);
     set(conf, "fetch.message.max.bytes", FETCH_BYTES);
     set(conf, "fetch.wait.max.ms", FETCH_WAIT);
+    if (*job->receive_buffer)
+        set(conf, "socket.receive.buffer.bytes", job->receive_buffer);
     if (zkc_loop_open(NULL, &loop))
         die("no loop");
     if (zkc_consumer_open(conf, loop, &consumer, why, sizeof why))
@@ -134,6 +137,8 @@ static void read_with_rdkafka(struct job *job, void (*take)(rd_kafka_queue_t *, 
     set_rdkafka(conf, "fetch.message.max.bytes", FETCH_BYTES);
     set_rdkafka(conf, "fetch.wait.max.ms", FETCH_WAIT);
     set_rdkafka(conf, "check.crcs", job->crc);
+    if (*job->receive_buffer)
+        set_rdkafka(conf, "socket.receive.buffer.bytes", job->receive_buffer);
     rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
     if (!rk)
         die("%s", why);
@@ -161,6 +166,7 @@ int main(int argc, char **argv)
         .zookeeper = option(argc, argv, "zookeeper", ""),
         .topic = option(argc, argv, "topic", NULL),
         .crc = option(argc, argv, "crc", "true"),
+        .receive_buffer = option(argc, argv, "receive-buffer", ""),
         .partitions = (int32_t)option_int(argc, argv, "partitions", NULL),
         .messages = option_int(argc, argv, "messages", NULL),
     };
