@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,23 +150,24 @@ static void report(const struct fleet *f)
            errors);
 }
 
-static atomic_llong closed;
+static sem_t closed; /* counts them */
 
 static void on_closed(zkc_consumer *consumer, enum zkc_err err, void *user)
 {
     (void)consumer;
     (void)err;
     (void)user;
-    closed++;
+    sem_post(&closed);
 }
 
 static void close_all(const struct fleet *f)
 {
     struct usage begin = usage_now();
+    sem_init(&closed, 0, 0);
     for (int64_t i = 0; i < f->members; i++)
         (void)zkc_consumer_close(f->list[i], 30000, on_closed, NULL);
-    while (closed < f->members)
-        (void)zkc_consumer_close_wait(f->list[closed], 30000);
+    for (int64_t i = 0; i < f->members; i++)
+        sem_wait(&closed);
     struct usage used = usage_since(begin);
     for (int64_t i = 0; i < f->members; i++)
         zkc_consumer_free(f->list[i]);
