@@ -92,20 +92,28 @@ static uint64_t exp2_fixed(int64_t x)
     return shift >= 64 ? 0 : value >> shift;
 }
 
-/* The standard normal distribution at u / 2^64, in thousandths: from 65 quantiles (the outermost
- * stand for 1/2000 and 1999/2000). */
+/* The standard normal distribution at u / 2^64, in thousandths: straight lines between the
+ * quantiles of 32nds of each half, and of 32nds of the outermost 32nd (its end stands for 1 -
+ * 1/8192). */
 static int64_t normal_milli(uint64_t u)
 {
-    static const int16_t half[] = {0,    39,   78,   118,  157,  197,  237,  277,  319,
-                                   360,  402,  445,  489,  533,  579,  626,  674,  724,
-                                   776,  830,  887,  946,  1010, 1078, 1150, 1230, 1318,
-                                   1417, 1534, 1676, 1863, 2154, 3291};
-    uint64_t top = u >> 63;
-    uint64_t v = top ? u << 1 : ~u << 1; /* distance from the middle */
+    static const int16_t half[] = {0,    39,   78,   118,  157,  197,  237,  278,  319,  360, 402,
+                                   445,  489,  533,  579,  626,  674,  725,  776,  831,  887, 947,
+                                   1010, 1078, 1150, 1230, 1318, 1418, 1534, 1676, 1863, 2154};
+    static const int16_t tail[] = {2154, 2166, 2179, 2193, 2207, 2221, 2235, 2251, 2266,
+                                   2282, 2299, 2317, 2335, 2354, 2374, 2395, 2418, 2441,
+                                   2466, 2492, 2521, 2551, 2584, 2620, 2660, 2705, 2756,
+                                   2815, 2886, 2975, 3097, 3297, 3668};
+    bool is_upper = u >> 63;
+    uint64_t v = (is_upper ? u : ~u) << 1; /* distance from the middle */
     uint64_t i = v >> 59;
-    int64_t low = half[i], high = half[i + 1];
-    int64_t z = low + (int64_t)scale(v << 5, (uint64_t)(high - low));
-    return top ? z : -z;
+    const int16_t *at = &half[i];
+    if (i == 31) {
+        v <<= 5;
+        at = &tail[v >> 59];
+    }
+    int64_t z = at[0] + (int64_t)scale(v << 5, (uint64_t)(at[1] - at[0]));
+    return is_upper ? z : -z;
 }
 
 static uint64_t log_normal(uint64_t u, uint64_t median, uint64_t p99)

@@ -401,12 +401,12 @@ static void send_op(struct member *m, const struct group_output *o)
         .data = op->data.data ? value_new(&w->pool, op->data.data, op->data.len) : NULL,
         .version = op->version,
         .ephemeral = op->ephemeral};
-    bool watch = op->watch && !forgets_watch(m, id);
-    if (!zk_client_send(&m->zk, what, &write, watch, NULL, 0, token, member_local_ns(m))) {
+    m->zk.drops_watch = op->watch && forgets_watch(m, id);
+    if (!zk_client_send(&m->zk, what, &write, op->watch, NULL, 0, token, member_local_ns(m))) {
         m->unsent[o->op.lane] = o->op.seq;
         return;
     }
-    count_op(m, what, watch);
+    count_op(m, what, op->watch);
     m->attempt.bytes_out += path->text[0] ? strlen(path->text) + op->data.len : 0;
     if ((w->config.bugs & SIM_BUG_DELETE_FOREIGN) && what == ZK_DO_DELETE &&
         path->info.class_of == TRACE_CLASS_OWNER)

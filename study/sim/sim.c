@@ -161,12 +161,25 @@ static void tell_session_txn(struct sim *w, const struct zk_txn *x, struct membe
     tracer_emit(&w->tracer, source, &e);
 }
 
+/* A refused write has its place in the order, and changes nothing. */
+static void tell_refused(struct sim *w, const struct zk_txn *x, struct trace_source *source)
+{
+    struct trace_event e = tracer_event(&w->tracer, TRACE_ZK_TXN, NULL);
+    e.zk_txn.zxid = x->zxid;
+    e.zk_txn.what = "error";
+    e.zk_txn.path = "";
+    e.zk_txn.parts = 1;
+    tracer_emit(&w->tracer, source, &e);
+}
+
 static void on_commit(void *user, const struct zk_txn *x, const struct zk_server *leader)
 {
     struct sim *w = user;
     struct trace_source *source = &w->src_zk[leader->index];
-    if (x->zk_rc != ZK_OK)
+    if (x->zk_rc != ZK_OK) {
+        tell_refused(w, x, source);
         return;
+    }
     struct member *m = x->session ? world_session_member(w, x->session) : NULL;
     if (x->what == ZK_DO_CLOSE && x->origin < 0) {
         struct trace_event e = tracer_event(&w->tracer, TRACE_ZK_SESSION, m ? m->node.name : NULL);

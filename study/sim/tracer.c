@@ -120,6 +120,8 @@ void tracer_emit(struct tracer *t, struct trace_source *source, struct trace_eve
     int level = trace_type_level(e->type);
     if (e->type == TRACE_ZK_TXN && e->zk_txn.class_of == TRACE_CLASS_OFFSET)
         level = 1;
+    if (e->type == TRACE_ZK_TXN && strcmp(e->zk_txn.what, "error") == 0)
+        level = 2;
     e->gs = t->gs++;
     e->seq = source->seq++;
     e->src = source->name;

@@ -107,7 +107,8 @@ bool zk_client_send(struct zk_client *c, enum zk_do what, const struct zk_write 
     struct zk_request *r = new_request(c, MSG_ZK_REQUEST);
     r->what = what;
     r->xid = ++c->xid;
-    r->watch = watch;
+    r->watch = watch && !c->drops_watch;
+    c->drops_watch = false;
     r->write = *write;
     r->write.what = what;
     if (what == ZK_DO_MULTI) {

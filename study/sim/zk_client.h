@@ -58,6 +58,7 @@ struct zk_client {
     uint32_t pending_first, pending_count, pending_cap; /* a ring */
     struct zk_watch_name *watches;
     uint32_t watch_count, watch_cap;
+    bool drops_watch; /* a planted bug: the next watch is not left */
     bool is_closing;
     uint64_t close_until_ns;
     uint64_t events; /* watch events that came over the wire */

@@ -59,6 +59,7 @@ struct zk_request {
     int64_t zxid;       /* CONNECT, SET_WATCHES: last one seen */
     uint64_t origin_tag;
     int origin;
+    uint64_t part_of; /* the session whose end is done in parts (a planted bug); 0 */
     struct zk_request *next;
     union {
         struct zk_write *writes;       /* REQUEST: `count` of a multi; else one */

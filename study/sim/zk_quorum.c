@@ -384,6 +384,10 @@ static struct zk_txn *make_txn(struct zk_server *s, struct zk_request *r)
         x = zk_tree_prepare(&s->prep, r->what, r->session, is_multi ? r->writes : &r->write, count,
                             zxid);
     }
+    if (r->part_of) {
+        x->what = ZK_DO_CLOSE;
+        x->session = r->part_of;
+    }
     x->origin = r->origin;
     x->origin_tag = r->origin_tag;
     x->xid = r->xid;
@@ -472,6 +476,7 @@ static void expire_in_parts(struct zk_server *s, const struct zk_session_entry *
         struct zk_request *r = internal_request(s, ZK_DO_DELETE, 0);
         r->write =
             (struct zk_write){.what = ZK_DO_DELETE, .path = c.entry->id, .version = ZK_ANY_VERSION};
+        r->part_of = entry->id;
         node_later(&s->node, at, propose, r);
         at += 50 * SIM_MS;
     }

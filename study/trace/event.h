@@ -103,7 +103,8 @@ struct trace_path trace_path_read(const char *path);
 struct trace_txn {
     int64_t zxid;
     const char *what; /* create, delete, set; close (of a session: a node deleted with it, or path
-                       * "" when it had none); open (of a session, no path) */
+                       * "" when it had none); open (of a session, no path); error (level 2): a
+                       * refused write, whose zxid changes nothing: no path, session 0 */
     enum trace_class class_of;
     const char *path;
     uint64_t session;  /* who did it; of close: whose session ended */

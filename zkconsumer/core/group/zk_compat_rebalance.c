@@ -157,6 +157,7 @@ static void take_over(struct zk_compat *m, struct group_outputs *out)
     free(m->owned);
     m->owned = a->claims;
     m->owned_count = a->claim_count;
+    m->lost = false; /* a session that ended before took others with it */
     a->claims = NULL;
     a->claim_count = 0;
     if (!ok) { /* what is owned is released by the next attempt */
