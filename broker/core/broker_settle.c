@@ -190,9 +190,24 @@ static void settle_states(struct broker_machine *m)
     }
 }
 
+/* We lead a partition whose settings are still to be read, so it is not hosted yet. Whoever sees
+ * such a view asks us for the partition and is refused; without acknowledgements that loses
+ * messages. */
+static bool awaits_config(const struct broker_machine *m)
+{
+    for (size_t i = 0; i < m->view.topic_count; i++) {
+        const struct view_topic *t = &m->view.topics[i];
+        for (size_t j = 0; !t->has_config && j < t->partition_count; j++)
+            if (t->partitions[j].node == VIEW_NODE_READ &&
+                t->partitions[j].leader == m->config.broker_id)
+                return true;
+    }
+    return false;
+}
+
 void machine_settle(struct broker_machine *m)
 {
-    bool is_changed = m->is_dirty;
+    m->is_view_due = m->is_view_due || m->is_dirty;
     m->is_dirty = false;
     m->was_settled = true;
     settle_hosting(m);
@@ -200,8 +215,10 @@ void machine_settle(struct broker_machine *m)
         settle_deletions(m);
         settle_states(m);
     }
-    if (is_changed)
+    if (m->is_view_due && !awaits_config(m)) {
+        m->is_view_due = false;
         machine_emit(m, BROKER_OUT_VIEW);
+    }
     if (!m->is_ready && m->is_registered && cluster_view_lives(&m->view, m->config.broker_id)) {
         m->is_ready = true;
         machine_emit(m, BROKER_OUT_READY);

@@ -88,6 +88,7 @@ struct broker_machine {
     struct cluster_view view;
     bool brokers_read, topics_read; /* in this session */
     bool is_dirty;                  /* something was read that was not acted upon */
+    bool is_view_due;               /* a view to publish, once what it promises is hosted */
     int64_t dirty_ms;               /* since when */
     bool was_settled;               /* in this session */
     char **deletes;                 /* topics named in /admin/delete_topics; a controller's */

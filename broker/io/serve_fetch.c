@@ -84,17 +84,14 @@ static void release(struct read *r)
 static void answer(struct connection *c, const struct request *request, struct read *r)
 {
     struct buf *out = connection_out(c);
-    size_t start = out->len;
     fetch_answer_layout(out, request->header.correlation_id, &request->fetch, r->answers, r->count);
     bool ok = !out->failed;
     for (size_t i = 0; i < r->count; i++) {
         struct partition_read *got = &r->reads[i];
         if (!got->file)
             continue;
-        struct connection_part part = {.at = start + r->answers[i].split,
-                                       .file = got->file,
-                                       .offset = got->position,
-                                       .len = got->len};
+        struct connection_part part = {
+            .at = r->answers[i].split, .file = got->file, .offset = got->position, .len = got->len};
         if (ok)
             ok = connection_out_file_take(c, &part);
         else

@@ -54,6 +54,25 @@ def test_requests_are_answered_in_order(t):
 
 
 @quick
+def test_records_stand_in_their_answers(t):
+    """Answers that wait together: each has its own records, from the file, in its place."""
+    broker = started(t)
+    client = link(t, broker)
+    for i in range(100):
+        client.ask(wire.produce("t", 0, [wire.message(b"%d" % i * 50)]))
+    requests = []
+    for i in range(100):
+        requests += [wire.metadata("t"), wire.fetch("t", 0, i, max_bytes=300 if i % 2 else 100000)]
+    client.send(b"".join(requests))
+    for i in range(100):
+        client.receive()
+        error, watermark, records = wire.fetched(client.receive()[1], "t")
+        found = wire.entries(records)
+        assert (error, watermark, found[0]) == (0, 100, (i, b"%d" % i * 50)), (i, found[:1])
+        assert i % 2 or len(found) == 100 - i
+
+
+@quick
 def test_produce_without_acknowledgement(t):
     broker = started(t)
     client = link(t, broker)
