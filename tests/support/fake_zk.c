@@ -365,7 +365,7 @@ static void fill_children(struct fake_zk *zk, const char *path)
     size_t turn = count ? (size_t)zk->zxid % count : 0;
     for (size_t i = 0; i < turn; i++)
         zk->children[count + i] = zk->children[i];
-    zk->result.children = (const char *const *)(zk->children + turn);
+    zk->result.children = (const char *const *)(turn ? zk->children + turn : zk->children);
     zk->result.children_count = count;
 }
 

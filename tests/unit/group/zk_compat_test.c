@@ -661,6 +661,34 @@ static void test_waits_for_its_own_node(void **state)
     world_free(w);
 }
 
+/* Where a member has nothing under way but a pause: between attempts, given up, idle. */
+static void test_faults_during_a_pause(void **state)
+{
+    (void)state;
+    static const int64_t pauses_ms[] = {1000, 3100, 9000};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(pauses_ms); i++) {
+        struct world *w = new_world(4);
+        world_put(w, "/consumers/g/owners/t/3", "g_ghost-0");
+        struct world_member *m = join(w);
+        world_run_ms(w, pauses_ms[i / 2]);
+        assert_state(m, i / 2 == 2 ? "gave-up" : "backoff");
+        int attempts = m->attempts;
+        if (i % 2)
+            world_expire(m);
+        else
+            world_cut(m, 100, 100);
+        world_run_ms(w, 500);
+        if (i % 2 == 0)
+            assert_int_equal(m->attempts, attempts); /* nothing but a reconnect */
+        world_remove(w, "/consumers/g/owners/t/3");
+        world_put_topic(w, "t", 5);
+        settle(w);
+        world_check_settled(w);
+        assert_false(m->gave_up);
+        world_free(w);
+    }
+}
+
 /* Away for longer than the session: nothing is sent meanwhile, and all is there again. */
 static void test_long_absence(void **state)
 {
@@ -944,10 +972,12 @@ static void test_commit_timer(void **state)
     struct once hold = {
         .type = ZK_OP_SET, .path = "/consumers/g/offsets", .lane = -1, .verdict = WORLD_HOLD};
     world_set_hook(w, do_once, &hold);
+    int ticks = m->positions_asked;
     for (int i = 0; i < 5; i++) {
         world_consume(m, 1);
         world_run_ms(w, 1000);
     }
+    assert_int_equal(m->positions_asked, ticks + 1);
     assert_int_equal(world_asked_like(m, "C "), 10);
     world_release(w);
     world_run_ms(w, 1500);
@@ -1359,6 +1389,7 @@ int main(void)
         cmocka_unit_test(test_expiry_with_conflict),
         cmocka_unit_test(test_two_expiries),
         cmocka_unit_test(test_waits_for_its_own_node),
+        cmocka_unit_test(test_faults_during_a_pause),
         cmocka_unit_test(test_long_absence),
         cmocka_unit_test(test_foreign_node_is_deleted),
         cmocka_unit_test(test_resend),
