@@ -141,11 +141,11 @@ static bool check_member(const struct scenario *s, const struct world *w,
 }
 
 /* Falls anywhere into the sorted order of the group. */
-static const char *drawn_id(struct world *w, const char *group, uint32_t drawn, uint64_t i)
+static const char *drawn_id(struct world *w, uint32_t drawn, uint64_t i)
 {
-    char *id = arena_alloc(&w->arena, 128);
+    char *id = arena_alloc(&w->arena, 32);
     if (id)
-        snprintf(id, 128, "%s_%08" PRIx32 "%" PRIu64, group, drawn, i);
+        snprintf(id, 32, "%08" PRIx32 "-%" PRIu64, drawn, i);
     return id;
 }
 
@@ -167,7 +167,7 @@ static bool build_members(const struct scenario *s, uint64_t seed, const struct 
         finish_member(w, &own[i], &plans[i]);
         uint32_t drawn = (uint32_t)rng_next(&rng);
         if (v->random_ids && !plans[i].consumer_id)
-            plans[i].consumer_id = drawn_id(w, v->group, drawn, i);
+            plans[i].consumer_id = drawn_id(w, drawn, i);
         plans[i].start_ns = i >= v->members ? SIM_NEVER
                             : v->spread_ns  ? v->start_ns + rng_below(&rng, v->spread_ns + 1)
                                             : v->start_ns;

@@ -1,0 +1,124 @@
+"""The program zkstudy: what it prints, what it returns, and traces that it writes and reads."""
+import csv
+import gzip
+import json
+import pathlib
+import subprocess
+import tempfile
+
+from lib.members import program
+from lib.testing import quick
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+GOLDEN = ROOT / "tests" / "vectors" / "traces"
+
+SMALL = ("members=2\nlate=1\ntopic.t=4 rate 5\nrun=20s\nwarmup=10s\nheal=10s\ndrain=12s\n"
+         "fault.1=at 12s+u(0,2s) join late\n")
+
+
+def run(*words):
+    """The program to its end: (exit status, stdout, stderr)."""
+    done = subprocess.run([program("zkstudy"), *map(str, words)], capture_output=True, timeout=100,
+                          check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def folder(t):
+    made = tempfile.TemporaryDirectory()
+    t.defer(made.cleanup)
+    return pathlib.Path(made.name)
+
+
+def small(path):
+    file = path / "small.scenario"
+    file.write_text(SMALL)
+    return file
+
+
+@quick
+def test_check_says_what_holds(t):
+    status, out, err = run("check", GOLDEN / "gt3.jsonl")
+    assert status == 0, err
+    assert "dual_ps                          2.000 partition-seconds" in out
+    assert "VIOLATED" not in out
+    status, out, _ = run("check", "--json", GOLDEN / "gt4.jsonl")
+    assert status == 0
+    results = {r["id"]: r for r in json.loads(out)["results"]}
+    assert results["orphans"]["found"] == 3
+    assert results["gap_ps"]["found"] == 63
+
+
+@quick
+def test_check_finds_what_is_broken(t):
+    path = folder(t) / "broken.jsonl"
+    path.write_text((GOLDEN / "gt1.jsonl").read_text().replace('"o0":50,"o1":99', '"o0":51,"o1":99'))
+    status, out, _ = run("check", path)
+    assert status == 2
+    assert "m1 delivers 51 of t/0, expected 50" in out
+    path.write_text((GOLDEN / "gt1.jsonl").read_text().replace('"seq":3,', '"seq":"x",', 1))
+    status, out, err = run("check", path)
+    assert "PARTIAL" in out and "%s:" % path in err, (out, err)
+    assert status == 2  # the line that was left out is a gap in seq
+    for text, says in (("", ":1: expected the header"), ("hello\n", ":1: expected one JSON object")):
+        path.write_text(text)
+        status, out, err = run("check", path)
+        assert (status, out) == (1, "") and says in err, err
+    assert run("check")[0] == 1
+    assert run("check", path.parent / "none")[0] == 1
+
+
+@quick
+def test_a_simulated_trace_is_the_same_each_time_and_checks(t):
+    path = folder(t)
+    for name in ("a.jsonl", "b.jsonl", "c.jsonl.gz"):
+        status, _, err = run("sim", "--scenario", small(path), "--seed=3", "--level=2",
+                             "--trace", path / name)
+        assert status == 0, err
+    first = (path / "a.jsonl").read_bytes()
+    assert first == (path / "b.jsonl").read_bytes()
+    assert first == gzip.decompress((path / "c.jsonl.gz").read_bytes())
+    for name in ("a.jsonl", "c.jsonl.gz"):
+        status, out, err = run("check", path / name)
+        assert status == 0 and "VIOLATED" not in out, out + err
+    (path / "cut.jsonl").write_bytes(first[:len(first) // 2])
+    status, out, err = run("check", path / "cut.jsonl")
+    assert "PARTIAL" in out and "cut short" in err
+    assert status in (1, 2)
+
+
+@quick
+def test_sim_refuses_what_cannot_be(t):
+    path = folder(t)
+    file = small(path)
+    for words, says in ((("--set", "members=none"), "members: expected a number"),
+                        (("--set", "fault.1=at 1s join m9"), "a member of the scenario"),
+                        (("--set", "zk.servers=2"), "an odd number"),
+                        (("--set", "nonsense=2"), "unknown key"),
+                        (("--mode=zookeeper:safe",), "expected zookeeper:compat"),
+                        (("--seed=5..4",), "--seed=5..4: expected")):
+        status, out, err = run("sim", "--scenario", file, *words)
+        assert (status, out) == (1, "") and says in err, err
+    file.write_text("members = 3\nfault.1 = at 1s crash m4\n")
+    status, _, err = run("sim", "--scenario", file)
+    assert status == 1 and "%s:2: fault.1: expected" % file in err, err
+
+
+@quick
+def test_sweep_measures_what_is_predicted(t):
+    status, out, err = run("sweep", "--scenario", small(folder(t)), "--over", "n=1,2,4", "--set", "P=4",
+                           "--seed=1..2")
+    assert status == 0, err
+    rows = list(csv.DictReader(out.splitlines()))
+    assert [row["n"] for row in rows] == ["1", "1", "2", "2", "4", "4"]
+    for row in rows:
+        assert row["rebalances"] == row["rebalances_predicted"], row
+        assert row["notifications"] == row["notifications_predicted"], row
+        if row["failed"] == "0":
+            assert row["reads"] == row["reads_predicted"], row
+
+
+@quick
+def test_story_is_told(t):
+    status, out, err = run("story", "--scenario", small(folder(t)), "--seed=3")
+    assert status == 0, err
+    assert "cause" in out and "join m3" in out and "owns t/" in out
