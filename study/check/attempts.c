@@ -159,9 +159,30 @@ static void take_start(struct check *c, const struct trace_event *e)
     s->topics = (const char **)copy_texts(e->m_start.topics, e->m_start.topic_count);
     s->count = s->topics ? e->m_start.topic_count : 0;
     c->failed = c->failed || !s->topics;
+    s->streams = e->m_start.streams;
+    if (!s->streams && c->is_virtual)
+        s->streams = 1;
     const struct settings *set = settings_of(c, e->m);
     const char *strategy = *e->m_start.strategy ? e->m_start.strategy : set ? set->strategy : "";
     snprintf(s->strategy, sizeof s->strategy, "%s", strategy);
+}
+
+static bool is_in_view(const struct kept_view *v, const char *topic)
+{
+    for (size_t i = 0; i < v->topic_count; i++)
+        if (strcmp(v->topics[i], topic) == 0)
+            return true;
+    return false;
+}
+
+/* What a member subscribes to can be followed: it said how many streams it has, and its topics are
+ * names (a filter is not) of topics in the view. */
+static bool is_followed(const struct kept_view *v, const struct subscription *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (!is_in_view(v, s->topics[i]))
+            return false;
+    return s->streams > 0;
 }
 
 static bool strategy_by_name(const char *name, enum assign_strategy *out)
@@ -199,7 +220,7 @@ static bool group_of(struct check *c, const struct kept_view *v, struct group *g
     *g = (struct group){0};
     for (size_t i = 0; i < v->member_count; i++) {
         uint32_t id = names_find(&c->id_names, v->members[i], 0);
-        if (id == NAMES_NONE)
+        if (id == NAMES_NONE || !is_followed(v, &c->subscriptions[id]))
             return false;
         subscription_count += c->subscriptions[id].count;
     }
@@ -217,7 +238,7 @@ static bool group_of(struct check *c, const struct kept_view *v, struct group *g
             &c->subscriptions[names_find(&c->id_names, v->members[i], 0)];
         g->members[i] = (struct assign_member){v->members[i], next, s->count};
         for (size_t k = 0; k < s->count; k++)
-            *next++ = (struct assign_subscription){s->topics[k], 1};
+            *next++ = (struct assign_subscription){s->topics[k], s->streams};
     }
     for (size_t i = 0, t = 0; i < v->partition_count; i++) {
         g->partitions[i] = v->partitions[i].partition;

@@ -294,7 +294,12 @@ static const char *unknown(const struct check *c, enum check_id id)
 {
     switch (id) {
     case CHECK_C6: return c->has_produce ? NULL : "the trace does not say what was produced";
-    case CHECK_C7: return c->has_view_lists ? NULL : "no view in the trace says who was in it";
+    case CHECK_C7:
+        if (!c->has_view_lists)
+            return "no view in the trace says who was in it";
+        return c->unknown_ids && !c->tallies[id].checked
+                   ? "members do not say what they subscribe to, or read by filters"
+                   : NULL;
     case CHECK_C10:
         if (c->level < 1)
             return "commits are in traces of level 1 and above";

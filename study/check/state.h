@@ -120,6 +120,7 @@ struct source {
 struct subscription { /* of a consumer id */
     const char **topics;
     size_t count;
+    int32_t streams; /* 0: not known */
     char strategy[16];
 };
 

@@ -919,6 +919,7 @@ void member_start(struct member *m)
     e.m_start.topics = topics;
     e.m_start.topic_count = w->topic_count;
     e.m_start.strategy = assign_strategy_name(m->plan.config.strategy);
+    e.m_start.streams = m->plan.config.streams;
     tell(m, &e);
     zk_client_init(&m->zk, &m->node, &w->zk, &ZK_OPS, m, (int32_t)m->plan.config.session_timeout_ms,
                    server_of(m), stream_of(w->config.seed, m->whole_id, "session"),

@@ -159,6 +159,7 @@ struct trace_event {
             const char *const *topics;
             size_t topic_count;
             const char *strategy;
+            int32_t streams; /* of each topic; 0: not known */
         } m_start;
         struct {
             bool is_clean;

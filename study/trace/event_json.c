@@ -265,6 +265,7 @@ static void body(struct buf *b, const struct trace_event *e)
         text(b, "id", e->m_start.id);
         texts(b, "topics", e->m_start.topics, e->m_start.topic_count);
         text_if(b, "strategy", e->m_start.strategy);
+        number_if(b, "streams", e->m_start.streams, 0);
         break;
     case TRACE_M_EXIT:
         boolean(b, "clean", e->m_exit.is_clean);

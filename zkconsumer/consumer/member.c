@@ -590,6 +590,15 @@ static void begin(zkc_consumer *c)
     member_drain(c);
 }
 
+/* 0: they differ. */
+static int32_t streams_of_each(const struct zkc_subscription *list, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (list[i].streams != list[0].streams)
+            return 0;
+    return count ? list[0].streams : 0;
+}
+
 enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *list, size_t count)
 {
     static const enum zk_variant variants[] = {[CONF_VARIANT_08] = ZK_VARIANT_0_8,
@@ -628,7 +637,7 @@ enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *li
     };
     enum zkc_err err = ok ? zk_compat_new(&config, loop_now_ms(), &c->compat) : ZKC_ERR_NOMEM;
     if (!err) {
-        tracing_start(c->tracing, topics, count);
+        tracing_start(c->tracing, topics, count, streams_of_each(list, count));
         begin(c);
     }
     free(subscriptions);
@@ -662,7 +671,7 @@ enum zkc_err member_assign(zkc_consumer *c, const struct zkc_position *list, siz
     };
     enum zkc_err err = ok ? reader_new(&config, &c->reader) : ZKC_ERR_NOMEM;
     if (!err) {
-        tracing_start(c->tracing, topics, topic_count);
+        tracing_start(c->tracing, topics, topic_count, 0);
         begin(c);
     }
     free(partitions);

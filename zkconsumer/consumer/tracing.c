@@ -13,6 +13,7 @@ struct tracing {
     struct trace *trace;
     struct log *log;
     char *member;
+    char *id; /* registered: what views name */
     uint32_t rebalance, attempt;
     bool in_rebalance;
     uint64_t ops[7]; /* of the attempt, by enum zk_op_type */
@@ -80,15 +81,18 @@ enum zkc_err tracing_open(const struct conf_view *conf, const char *member, stru
         return ZKC_ERR_NOMEM;
     t->log = log;
     t->member = strdup(conf->trace_member ? conf->trace_member : member);
+    t->id = strdup(member);
     struct trace_options options = {.path = conf->trace_path,
                                     .source = t->member,
                                     .level = conf->trace_level,
                                     .origin_ns = conf->trace_origin_ns,
                                     .on_failed = on_failed,
                                     .user = t};
-    enum zkc_err err = t->member ? trace_open(&options, &t->trace, why, why_size) : ZKC_ERR_NOMEM;
+    enum zkc_err err =
+        t->member && t->id ? trace_open(&options, &t->trace, why, why_size) : ZKC_ERR_NOMEM;
     if (err) {
         free(t->member);
+        free(t->id);
         free(t);
         return err;
     }
@@ -118,6 +122,7 @@ void tracing_close(struct tracing *t, bool is_clean)
     }
     trace_close(t->trace, "done");
     free(t->member);
+    free(t->id);
     free(t);
 }
 
@@ -127,16 +132,18 @@ void tracing_flush(struct tracing *t)
         trace_flush(t->trace);
 }
 
-void tracing_start(struct tracing *t, const char *const *topics, size_t count)
+void tracing_start(struct tracing *t, const char *const *topics, size_t count, int32_t streams)
 {
     struct json *j = begin(t, TRACE_STATES, "m_start");
     if (!j)
         return;
-    json_text(j, "id", t->member);
+    json_text(j, "id", t->id);
     json_list_begin(j, "topics");
     for (size_t i = 0; i < count; i++)
         json_text(j, NULL, topics[i]);
     json_list_end(j);
+    if (streams)
+        json_int(j, "streams", streams);
     trace_end(t->trace);
 }
 

@@ -20,7 +20,8 @@ void tracing_close(struct tracing *t, bool is_clean); /* m_exit, end; NULL is al
 void tracing_flush(struct tracing *t);
 
 /* What was subscribed to, or assigned. */
-void tracing_start(struct tracing *t, const char *const *topics, size_t count);
+/* streams: of each topic; 0: they differ, or there are none. */
+void tracing_start(struct tracing *t, const char *const *topics, size_t count, int32_t streams);
 
 /* An output of the machine, before it is carried out. */
 void tracing_output(struct tracing *t, const struct group_output *o);
