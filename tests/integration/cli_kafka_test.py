@@ -228,6 +228,7 @@ def test_produce_until_interrupted(t):
 
 def test_a_broker_is_stopped_while_its_group_is_described(t):
     cluster = t.cluster(brokers=2)
+    cluster.require_failover()
     cluster.create_topic("t", 2, 2)
     t.producer(cluster).send_numbered("t", 2, 3)
     consume(cluster, "-t", "t", "-G", "g", "--from-beginning", "-e")

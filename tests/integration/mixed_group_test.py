@@ -209,6 +209,7 @@ def test_broker_killed_and_back(t):
     """Leaders move there and back; in a group of 0.8 that is nobody's rebalance (golden
     broker-added-removed)."""
     world = World(t, 6, properties=FAST_FAILOVER)
+    world.cluster.require_failover()
     world.java("c1")
     world.ours("c2")
     cluster, mark = world.cluster, world.proxy.mark("the broker goes")

@@ -49,6 +49,8 @@ def too_slow(_signal, _frame):
 
 def print_logs(folder):
     for path in sorted(folder.rglob("*")):
+        if path.stem.isdigit():
+            continue  # a segment of a partition
         if path.suffix in (".log", ".err", ".out") and path.stat().st_size:
             lines = path.read_text(errors="replace").splitlines()
             print("---- %s, the last %d of %d lines" % (path, min(TAIL_LINES, len(lines)), len(lines)))
@@ -63,7 +65,9 @@ def run(file, name):
     module = importlib.import_module(pathlib.Path(file).stem)
     test = getattr(module, name)
     build = pathlib.Path(os.environ.get("ZKC_BUILD_DIR", HERE.parent.parent / "build" / "dev"))
-    folder = build.resolve() / "integration" / ("%s.%s" % (pathlib.Path(file).stem, name))
+    on = os.environ.get("ZKC_ON", "")
+    folder = build.resolve() / "integration" / (
+        "%s.%s%s" % (pathlib.Path(file).stem, name, on and "." + on))
     processes.exit_on_signals()
     signal.signal(signal.SIGALRM, too_slow)
     # a little before ctest kills us, so that there is time to say where it stood
