@@ -265,10 +265,6 @@ static void read_node(struct zk_server *s, struct zk_conn *c, const struct zk_re
                       struct zk_answer *a)
 {
     struct znode *n = zk_tree_node(&s->tree, r->write.path);
-    if (!zk_path_at(&s->e->paths, r->write.path)->is_valid) {
-        a->zk_rc = ZK_BAD_ARGUMENTS;
-        return;
-    }
     if (r->watch && (n || r->what == ZK_DO_EXISTS))
         add_watch(s, c, r->write.path, r->what == ZK_DO_CHILDREN);
     if (!n) {

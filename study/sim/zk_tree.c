@@ -267,12 +267,14 @@ static int check_write(const struct zk_tree *t, const struct zk_write *w)
 {
     const struct zk_path *path = zk_path_at(t->paths, w->path);
     const struct znode *n = zk_tree_node(t, w->path), *parent = zk_tree_node(t, path->parent);
-    if (!path->is_valid || (w->what == ZK_DO_DELETE && is_special(path)))
+    if (w->what == ZK_DO_DELETE && is_special(path))
         return ZK_BAD_ARGUMENTS;
     switch (w->what) {
     case ZK_DO_CREATE:
         if (!parent)
             return ZK_NO_NODE;
+        if (!path->is_valid) /* only here, and only now */
+            return ZK_BAD_ARGUMENTS;
         if (n)
             return ZK_NODE_EXISTS;
         return parent->owner ? ZK_NO_CHILDREN_FOR_EPHEMERALS : ZK_OK;

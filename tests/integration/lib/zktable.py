@@ -1,0 +1,276 @@
+"""Runs the table of ZooKeeper operations and answers (tests/vectors/sim/zookeeper.table, which says how
+it is written) against real servers."""
+import shlex
+import socket
+import struct
+
+from .zkwire import ERRORS, EVENTS, Reader
+
+_OPS = {"create": 1, "delete": 2, "exists": 3, "get": 4, "set": 5, "sync": 9, "children": 12,
+        "check": 13, "multi": 14}
+_TIMEOUT_S = 20
+_ACL = struct.pack(">ii", 1, 31) + b"".join(struct.pack(">i", len(x)) + x
+                                            for x in (b"world", b"anyone"))
+
+
+def _buffer(data):
+    return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
+
+
+def _string(text):
+    return _buffer(text.encode())
+
+
+class Session:
+    def __init__(self, case):
+        self.case = case
+        self.id, self.password = 0, bytes(16)
+        self.link = None
+        self.xid = 0
+        self.zxid = 0
+        self.events = []
+        self.watches = {"data": [], "exist": [], "child": []}
+
+    # ---- frames ----
+
+    def _send(self, body):
+        self.link.sendall(struct.pack(">i", len(body)) + body)
+
+    def _frame(self):
+        data = b""
+        while len(data) < 4 or len(data) < 4 + struct.unpack(">i", data[:4])[0]:
+            size = 4 if len(data) < 4 else 4 + struct.unpack(">i", data[:4])[0]
+            chunk = self.link.recv(size - len(data))
+            if not chunk:
+                raise ConnectionError("the server has closed the connection")
+            data += chunk
+        return Reader(data[4:])
+
+    def attach(self, server):
+        self.link = socket.create_connection(("127.0.0.1", self.case.port(server)), _TIMEOUT_S)
+        self._send(struct.pack(">iqiq", 0, self.zxid, self.case.timeout_ms, self.id) +
+                   _buffer(self.password))
+        try:
+            reader = self._frame()
+        except ConnectionError:
+            return "refused"
+        reader.int()
+        timeout, session, password = reader.int(), reader.long(), reader.buffer()
+        if timeout <= 0:
+            self.id, self.password = 0, bytes(16)
+            return "expired"
+        was, self.id, self.password = self.id, session, password
+        if was and any(self.watches.values()):
+            lists = [struct.pack(">i", len(names)) + b"".join(_string(n) for n in names)
+                     for names in (self.watches["data"], self.watches["exist"],
+                                   self.watches["child"])]
+            self._send(struct.pack(">iiq", -8, 101, self.zxid) + b"".join(lists))
+        return "same" if was else "new"
+
+    def drop(self):
+        self.link.close()
+
+    # ---- operations ----
+
+    def ask(self, number, body):
+        """(error name or ok, zxid, reader) of the answer; events that come before are kept."""
+        self.xid += 1
+        self._send(struct.pack(">ii", self.xid, number) + body)
+        while True:
+            reader = self._frame()
+            xid, zxid, error = reader.int(), reader.long(), reader.int()
+            if xid == -1:
+                kind, _, path = reader.int(), reader.int(), reader.string()
+                self._came(EVENTS[kind], path)
+            elif xid == -8:
+                continue
+            else:
+                assert xid == self.xid, (xid, self.xid)
+                self.zxid = max(self.zxid, zxid)
+                return ("ok" if error == 0 else ERRORS[error]), zxid, reader
+
+    def _came(self, kind, path):
+        self.events.append("%s %s" % (kind, self.case.short(path)))
+        lists = {"NodeChildrenChanged": ["child"], "NodeDeleted": ["data", "exist", "child"]}
+        for name in lists.get(kind, ["data", "exist"]):
+            if path in self.watches[name]:
+                self.watches[name].remove(path)
+
+    def watched(self, op, path, result):
+        name = {"exists": "data" if result == "ok" else "exist", "get": "data",
+                "children": "child"}[op]
+        if (result == "ok" or op == "exists") and path not in self.watches[name]:
+            self.watches[name].append(path)
+
+
+class Case:
+    """One case of the table. `ports` of the servers; the sessions are its own."""
+
+    def __init__(self, name, ports, timeout_ms=30000):
+        self.root = "/" + name
+        self.ports = ports
+        self.timeout_ms = timeout_ms
+        self.sessions = {}
+        self.last_zxid = 0
+        first = Session(self)
+        assert first.attach(1) == "new"
+        assert first.ask(1, _string(self.root) + _buffer(None) + _ACL + struct.pack(">i", 0))[0] == "ok"
+        first.ask(-11, b"")
+        first.drop()
+
+    def port(self, server):
+        return self.ports[server - 1]
+
+    def path(self, text):
+        return self.root if text == "/" else self.root + text
+
+    def short(self, path):
+        return path[len(self.root):] or "/"
+
+    def close(self):
+        for session in self.sessions.values():
+            if session.link:
+                session.link.close()
+
+    # ---- words of a line ----
+
+    def run(self, words):
+        """What came of a line, as the table writes it."""
+        name, op, *rest = words
+        if op == "connect":
+            self.sessions[name] = Session(self)
+            return self._attach(name, rest)
+        session = self.sessions[name]
+        if op == "reconnect":
+            return self._attach(name, rest)
+        if op == "drop":
+            session.drop()
+            return "ok"
+        if op == "expire":
+            return self._expire(session)
+        if op == "close":
+            result, zxid, _ = session.ask(-11, b"")
+            return self._written(result, zxid)
+        if op == "events":
+            session.ask(3, _string("/") + b"\0")
+            text = ", ".join(session.events) or "none"
+            session.events = []
+            return text
+        if op == "multi":
+            return self._multi(session, rest)
+        return self._single(session, op, rest)
+
+    def _attach(self, name, rest):
+        session = self.sessions[name]
+        result = session.attach(int(rest[0]) if rest else 1)
+        if result in ("new", "same"):
+            _, zxid, _ = session.ask(3, _string("/") + b"\0")
+            self.last_zxid = max(self.last_zxid, zxid)
+        return result
+
+    def _expire(self, session):
+        """Somebody else takes the session over and ends it."""
+        other = Session(self)
+        other.id, other.password = session.id, session.password
+        result = other.attach(1)
+        if result == "same":
+            _, zxid, _ = other.ask(-11, b"")
+            self.last_zxid = zxid
+            other.drop()
+            return "ok"
+        return result
+
+    def _written(self, result, zxid, extra=""):
+        text = "%s%s z+%d" % (result, extra, zxid - self.last_zxid)
+        self.last_zxid = zxid
+        return text
+
+    def _stat(self, session, stat):
+        owner = stat["ephemeralOwner"]
+        return " v%d c%d n%d%s" % (stat["version"], stat["cversion"], stat["numChildren"],
+                                   "" if not owner else " mine" if owner == session.id else " other's")
+
+    def _body(self, op, words):
+        """What an operation carries, and whether it watches."""
+        path = self.path(words[0])
+        flags = [w for w in words[1:] if w in ("watch", "ephemeral") or w.startswith("v=")]
+        data = [w for w in words[1:] if w not in flags]
+        version = next((int(f[2:]) for f in flags if f.startswith("v=")), -1)
+        value = None if not data or data[0] == "null" else data[0].encode()
+        if op == "create":
+            return _string(path) + _buffer(value) + _ACL + struct.pack(">i", "ephemeral" in flags)
+        if op in ("delete", "check"):
+            return _string(path) + struct.pack(">i", version)
+        if op == "set":
+            return _string(path) + _buffer(value) + struct.pack(">i", version)
+        if op == "sync":
+            return _string(path)
+        return _string(path) + (b"\1" if "watch" in flags else b"\0")
+
+    def _single(self, session, op, words):
+        result, zxid, reader = session.ask(_OPS[op], self._body(op, words))
+        path = self.path(words[0])
+        if "watch" in words:
+            session.watched(op, path, result)
+        if op in ("create", "delete"):
+            return self._written(result, zxid)
+        if op == "set":
+            version = " v%d" % reader.stat()["version"] if result == "ok" else ""
+            return self._written(result, zxid, version)
+        if result != "ok" or op == "sync":
+            return result
+        if op == "exists":
+            return "ok" + self._stat(session, reader.stat())
+        if op == "get":
+            data = reader.buffer()
+            text = "null" if data is None else '"%s"' % data.decode()
+            return "ok %s%s" % (text, self._stat(session, reader.stat()))
+        return "ok [%s]%s" % (" ".join(reader.strings()), self._stat(session, reader.stat()))
+
+    def _multi(self, session, words):
+        body = b""
+        parts = [[]]
+        for word in words:
+            if word == ";":
+                parts.append([])
+            else:
+                parts[-1].append(word)
+        for op, *rest in parts:
+            body += struct.pack(">ibi", _OPS[op], 0, -1) + self._body(op, rest)
+        result, zxid, reader = session.ask(14, body + struct.pack(">ibi", -1, 1, -1))
+        errors = []
+        if result != "ok":
+            return self._written(result, zxid)
+        while True:
+            number, done, error = reader.int(), reader.bool(), reader.int()
+            if done:
+                break
+            if number == -1:
+                code = reader.int()
+                errors.append("ok" if code == 0 else ERRORS[code])
+            elif number == 1:
+                reader.string()
+            elif number == 5:
+                reader.stat()
+        if not errors:
+            return self._written("ok", zxid)
+        first = next(e for e in errors if e != "ok")
+        return self._written(first, zxid, " (%s)" % " ".join(errors))
+
+
+def read(path):
+    """[(name, servers, [(line number, words, wanted)])] of the table."""
+    cases = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        if line.startswith("case "):
+            words = line.split()
+            servers = int(words[2]) if len(words) > 2 else 1
+            cases.append((words[1], servers, []))
+            continue
+        left, _, wanted = line.partition("->")
+        cases[-1][2].append((number, shlex.split(left), wanted.strip()))
+    return cases
+
