@@ -1,5 +1,4 @@
-#include "tests/unit/group/world.h"
-#include "tests/unit/test.h"
+#include "tests/unit/group/world_parts.h"
 #include "zkconsumer/core/zk/consumer_id.h"
 #include "zkconsumer/core/zk/path.h"
 #include "zkconsumer/core/zk/topic.h"
@@ -7,6 +6,43 @@
 #define TOPICS_MAX 64
 
 /* ---- what was asked ---- */
+
+void world_log(struct world_member *m, enum group_lane lane, const struct zk_op *op,
+               const char *outcome)
+{
+    struct world_link *l = m->link;
+    static const char letters[GROUP_LANE_COUNT] = {'R', 'E', 'C', 'F'};
+    char *text;
+    bool has_data = op->data.data != NULL;
+    int n =
+        asprintf(&text, "%c %s%s %s%s%.*s%s%s", letters[lane], zk_op_name(op->type),
+                 op->watch ? " w" : "", op->path, has_data ? " = " : "", (int)op->data.len,
+                 has_data ? (const char *)op->data.data : "", outcome[0] ? " -> " : "", outcome);
+    assert_true(n > 0);
+    if (l->asked_count == l->asked_cap) {
+        l->asked_cap = l->asked_cap ? l->asked_cap * 2 : 64;
+        l->asked = realloc(l->asked, l->asked_cap * sizeof *l->asked);
+        assert_non_null(l->asked);
+    }
+    l->asked[l->asked_count++] = text;
+}
+
+size_t world_asked_count(const struct world_member *m)
+{
+    return m->link->asked_count;
+}
+
+const char *world_asked(const struct world_member *m, size_t i)
+{
+    return m->link->asked[i];
+}
+
+void world_forget(struct world_member *m)
+{
+    for (size_t i = 0; i < m->link->asked_count; i++)
+        free(m->link->asked[i]);
+    m->link->asked_count = 0;
+}
 
 static bool is_like(const char *got, const char *want)
 {
