@@ -141,7 +141,7 @@ static void note_foreign(struct check *c, const struct trace_event *e)
 {
     for (size_t i = 0; e->view.members && !c->foreign && i < e->view.member_count; i++)
         if (names_find(&c->id_names, e->view.members[i], 0) == NAMES_NONE)
-            c->foreign = strdup(e->view.members[i]);
+            c->failed = !(c->foreign = strdup(e->view.members[i])) || c->failed;
 }
 
 static void take_start(struct check *c, const struct trace_event *e)
@@ -300,6 +300,7 @@ static void take_decide(struct check *c, const struct trace_event *e)
                      assign_strategy_name(strategy), assignment_member_count(&a, self));
         assignment_deinit(&a);
     } else {
+        c->failed = c->failed || err == ZKC_ERR_NOMEM;
         c->unknown_ids++;
     }
     group_deinit(&g);

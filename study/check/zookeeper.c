@@ -27,6 +27,7 @@ static void take_session(struct check *c, const struct trace_event *e)
     s->incarnation = m->incarnation;
     free(s->consumer_id);
     s->consumer_id = m->consumer_id ? strdup(m->consumer_id) : NULL;
+    c->failed = c->failed || (m->consumer_id && !s->consumer_id);
 }
 
 /* ---- writes ---- */

@@ -1,3 +1,5 @@
+#include "study/check/decode.h"
+#include "tests/unit/alloc_fail.h"
 #include "tests/unit/check/traces.h"
 #include "tests/unit/test.h"
 #include "tests/unit/vectors.h"
@@ -240,7 +242,7 @@ static void test_is_told(void **state)
     struct heard heard = {0};
     struct check *c = check_new(&(struct check_options){hear, &heard});
     struct trace_event start = {
-        .type = TRACE_M_START, .src = "m1", .m = "m1", .m_start = {"g_1", NULL, 0, ""}};
+        .type = TRACE_M_START, .src = "m1", .m = "m1", .m_start = {"g_1", NULL, 0, "", 1}};
     struct trace_event own = {.type = TRACE_OWN_BEGIN,
                               .src = "m1",
                               .m = "m1",
@@ -264,13 +266,46 @@ static void test_is_told(void **state)
     check_free(c);
 }
 
+/* The checkers alone: lines are decoded without failures. */
+static enum zkc_err check_lines(const void *text)
+{
+    struct trace_decoder d;
+    struct check *c = check_new(NULL);
+    if (!c)
+        return ZKC_ERR_NOMEM;
+    alloc_fail_pause(true);
+    trace_decoder_init(&d);
+    for (const char *at = text, *end; *at; at = end + 1) {
+        struct trace_event e;
+        struct why why;
+        end = strchr(at, '\n');
+        assert_int_equal(trace_decode(&d, bytes_of(at, (size_t)(end - at)), &e, &why),
+                         TRACE_LINE_EVENT);
+        alloc_fail_pause(false);
+        check_take(&e, c);
+        alloc_fail_pause(true);
+    }
+    trace_decoder_deinit(&d);
+    alloc_fail_pause(false);
+    enum zkc_err err = check_finish(c);
+    check_free(c);
+    return err;
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    char *text = trace_text("gt3.jsonl");
+    alloc_fail_each(check_lines, text);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),
-        cmocka_unit_test(test_all_are_checked),
-        cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_is_told),
+        cmocka_unit_test(test_golden),    cmocka_unit_test(test_all_are_checked),
+        cmocka_unit_test(test_broken),    cmocka_unit_test(test_is_told),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

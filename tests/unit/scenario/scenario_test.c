@@ -1,4 +1,5 @@
 #include "study/scenario/scenario.h"
+#include "tests/unit/alloc_fail.h"
 #include "tests/unit/test.h"
 #include <dirent.h>
 
@@ -363,13 +364,36 @@ static void test_no_file(void **state)
     assert_non_null(strstr(why.text, "/no/such/file: "));
 }
 
+static enum zkc_err parse_and_build(const void *text)
+{
+    struct scenario *s;
+    struct world w;
+    struct why why;
+    enum zkc_err err = scenario_parse("x", bytes_of_text(text), &s, &why);
+    if (err)
+        return err;
+    err = scenario_build(s, 1, &w, &why);
+    if (!err)
+        world_deinit(&w);
+    scenario_free(s);
+    return err;
+}
+
+static void test_no_memory(void **state)
+{
+    (void)state;
+    alloc_fail_each(parse_and_build, "members=2\nlate=2\nids=random\nswarm=3\ntopic.a=2 rate 5\n"
+                                     "member.1.server=zk1\nfault.1=at 1s join late\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_faults),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_changes),  cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_files),    cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_faults),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_changes),   cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_files),     cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
