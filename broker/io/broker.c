@@ -502,7 +502,7 @@ static void free_event(struct event *event)
 }
 
 /* The order matters: whoever may still be called back outlives who calls. */
-static void close_all(struct broker *b, bool is_orderly)
+static void close_all(struct broker *b)
 {
     if (b->network)
         network_stop(b->network);
@@ -510,7 +510,7 @@ static void close_all(struct broker *b, bool is_orderly)
     resolver_free(b->resolver);
     store_stop(b->store);
     server_free(b->server);
-    store_close(b->store, is_orderly);
+    store_close(b->store, true);
     network_free(b->network);
     broker_machine_free(b->machine);
     free_event(b->timer);
@@ -535,7 +535,7 @@ enum broker_exit broker_run(const struct config *config, struct journal *journal
         thread_loop_run(b.loop);
     else
         journal_always(journal, JOURNAL_ERROR, "cannot start: %s", why.text);
-    close_all(&b, is_open);
+    close_all(&b);
     if (is_open && b.exit == BROKER_DONE)
         journal_always(journal, JOURNAL_INFO, "stopped");
     return b.exit;

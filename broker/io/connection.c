@@ -44,6 +44,7 @@ struct connection {
     size_t out_sent;
     struct connection_part *parts;
     size_t parts_count, parts_cap, parts_sent;
+    size_t whole_len, whole_parts; /* of both, what belongs to answers that are complete */
     char peer[64];
 };
 
@@ -161,6 +162,7 @@ static void forget_output(struct connection *c)
 {
     release_parts(c);
     c->out_sent = 0;
+    c->whole_len = c->whole_parts = 0;
     size_t max = c->out.max;
     if (c->out.cap <= KEEP_BYTES) {
         buf_clear(&c->out);
@@ -245,6 +247,8 @@ static void finished(struct connection *c)
     assert(c->is_busy);
     c->is_busy = false;
     c->pending = NULL;
+    c->whole_len = c->out.len;
+    c->whole_parts = c->parts_count;
     if (c->is_serving)
         return; /* serve() goes on by itself */
     enter(c);
@@ -267,15 +271,25 @@ void connection_unanswered(struct connection *c)
     finished(c);
 }
 
-void connection_refuse(struct connection *c, const char *why)
+/* Closes it, but sends the answers to earlier requests first, as far as the socket takes them. What
+ * was written of another one is dropped. */
+static void close_behind_answers(struct connection *c, const char *why)
 {
     enter(c);
-    c->is_busy = false;
-    c->pending = NULL;
-    if (has_output(c) && !c->out.failed)
-        send_output(c); /* answers to earlier requests */
+    while (c->parts_count > c->whole_parts)
+        file_ref_put(c->parts[--c->parts_count].file);
+    c->out.len = c->whole_len;
+    if (has_output(c))
+        send_output(c);
     connection_close(c, why);
     leave(c);
+}
+
+void connection_refuse(struct connection *c, const char *why)
+{
+    c->is_busy = false;
+    c->pending = NULL;
+    close_behind_answers(c, why);
 }
 
 void connection_wait(struct connection *c, struct pending *p)
@@ -303,7 +317,7 @@ static size_t serve_frames(struct connection *c, struct bytes arrived)
             snprintf(why, sizeof why,
                      "a request of %" PRId32 " bytes; socket.request.max.bytes is %" PRId32, size,
                      size_max);
-            connection_close(c, why);
+            close_behind_answers(c, why);
             break;
         }
         used_bytes += WIRE_FRAME_SIZE_BYTES + (size_t)size;

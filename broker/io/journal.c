@@ -1,27 +1,18 @@
 #include "broker/io/journal.h"
 #include "broker/io/clock.h"
+#include "zkconsumer/core/base/repeats.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES  1200
-#define CAUSES_MAX  64
-#define INTERVAL_MS 1000
-
-struct cause {
-    uint64_t hash; /* 0: free */
-    int64_t shown_ms;
-    unsigned held; /* lines since then */
-    int level;
-    char text[200]; /* the newest of them, cut */
-};
+#define LINE_BYTES 1200
 
 struct journal {
     pthread_mutex_t lock; /* of what follows */
@@ -29,7 +20,7 @@ struct journal {
     char *path; /* NULL: stderr */
     int level;
     bool is_stamped;
-    struct cause causes[CAUSES_MAX];
+    struct repeats repeats;
 };
 
 static int open_file(const char *path)
@@ -71,7 +62,7 @@ static const char *level_name(int level)
 /* One write() a line, so that lines of several processes on one file stay whole. */
 static void emit(struct journal *j, int level, const char *text)
 {
-    char line[LINE_BYTES + 100];
+    char line[LINE_BYTES + 200];
     int len = 0;
     if (j->is_stamped) {
         struct timespec now;
@@ -86,20 +77,21 @@ static void emit(struct journal *j, int level, const char *text)
     (void)written; /* there is nobody else to tell */
 }
 
-static void emit_held(struct journal *j, const struct cause *c)
+static void emit_held(struct journal *j, const struct repeats_held *held)
 {
     char text[LINE_BYTES];
-    snprintf(text, sizeof text, "%s [and %u more like it]", c->text, c->held);
-    emit(j, c->level, text);
+    snprintf(text, sizeof text, "%s [and %u more like it]", held->text, held->count);
+    emit(j, held->level, text);
 }
 
 void journal_free(struct journal *j)
 {
     if (!j)
         return;
-    for (size_t i = 0; i < CAUSES_MAX; i++)
-        if (j->causes[i].held)
-            emit_held(j, &j->causes[i]);
+    struct repeats_held held;
+    size_t at = 0;
+    while (repeats_take_held(&j->repeats, &at, &held))
+        emit_held(j, &held);
     if (j->path)
         close(j->fd);
     free(j->path);
@@ -128,51 +120,25 @@ bool journal_shows(const struct journal *j, int level)
     return level <= j->level;
 }
 
-/* FNV-1a, never 0. */
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash ? hash : 1;
-}
-
-/* The slot of a cause; of a new one, the free slot or the one that was silent longest. */
-static struct cause *slot_of(struct journal *j, uint64_t hash)
-{
-    struct cause *oldest = &j->causes[0];
-    for (size_t i = 0; i < CAUSES_MAX; i++) {
-        struct cause *c = &j->causes[i];
-        if (c->hash == hash)
-            return c;
-        if (oldest->hash && (!c->hash || c->shown_ms < oldest->shown_ms))
-            oldest = c;
-    }
-    return oldest;
-}
-
+/* Under the lock. */
 static void show(struct journal *j, int level, const char *cause, const char *text)
 {
-    int64_t now_ms = clock_now_ms();
-    uint64_t hash = hash_of(cause);
-    struct cause *slot = slot_of(j, hash);
-    bool is_known = slot->hash == hash;
-    if (is_known && now_ms - slot->shown_ms < INTERVAL_MS) {
-        slot->held++;
-        slot->level = level;
-        snprintf(slot->text, sizeof slot->text, "%.*s", (int)sizeof slot->text - 1, text);
+    struct repeats_line added = {
+        .level = level, .cause = cause, .text = text, .now_ms = clock_now_ms()};
+    struct repeats_answer answer;
+    repeats_add(&j->repeats, &added, &answer);
+    if (answer.pushed_out.count)
+        emit_held(j, &answer.pushed_out);
+    if (!answer.shows)
+        return;
+    if (!answer.before) {
+        emit(j, level, text);
         return;
     }
-    if (!is_known && slot->held)
-        emit_held(j, slot);
-    if (is_known && slot->held) {
-        char line[LINE_BYTES];
-        snprintf(line, sizeof line, "%s [and %u more like it before]", text, slot->held);
-        emit(j, level, line);
-    } else {
-        emit(j, level, text);
-    }
-    *slot = (struct cause){.hash = hash, .shown_ms = now_ms};
+    char line[LINE_BYTES + 64];
+    snprintf(line, sizeof line, "%s [and %u more like it in the %" PRId64 " s before]", text,
+             answer.before, answer.before_ms / 1000);
+    emit(j, level, line);
 }
 
 void journal_line(struct journal *j, int level, const char *fmt, ...)

@@ -32,6 +32,7 @@ struct dir {
     const char *path; /* the configuration's */
     int lock_fd;
     size_t partitions;
+    bool is_loaded; /* all of it: only then it can be vouched for */
 };
 
 /* A file that retention has renamed, to be removed later. */
@@ -539,6 +540,7 @@ static bool open_dirs(struct store *s, struct why *why)
         }
         if (!lock_dir(d, why) || !load_dir(s, i, why))
             return false;
+        d->is_loaded = true;
     }
     return true;
 }
@@ -558,7 +560,7 @@ struct store *store_open(const struct config *config, struct journal *journal, s
     s->keeper = thread_loop_new();
     s->env = (struct partition_env){.journal = journal, .flusher = s->flusher};
     if (!s->flusher || !s->keeper || !open_dirs(s, why)) {
-        store_close(s, false);
+        store_close(s, true);
         return NULL;
     }
     why_clear(why);
@@ -611,7 +613,8 @@ void store_close(struct store *s, bool is_orderly)
         return;
     store_stop(s);
     for (size_t i = 0; is_orderly && i < s->dirs_count; i++)
-        finish_dir(s, i);
+        if (s->dirs[i].is_loaded)
+            finish_dir(s, i);
     for (size_t i = 0; i < TIMERS; i++)
         if (s->timers[i].event)
             event_free(s->timers[i].event);

@@ -85,6 +85,16 @@ def test_produce_without_acknowledgement(t):
 
 
 @quick
+def test_answers_before_a_bad_request_are_sent(t):
+    broker = started(t)
+    for bad in (struct.pack(">i", -1), wire.frame(999, 0, 1, b""), wire.frame(wire.METADATA, 0, 1, b"\0")):
+        client = link(t, broker)
+        client.send(b"".join(wire.metadata("t", correlation=i) for i in range(5)) + bad)
+        assert [client.receive()[0] for _ in range(5)] == list(range(5))
+        assert client.is_closed()
+
+
+@quick
 def test_long_poll(t):
     broker = started(t)
     reader, writer = link(t, broker), link(t, broker)

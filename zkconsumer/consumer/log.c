@@ -1,6 +1,7 @@
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/consumer/loop.h"
 #include "zkconsumer/core/base/array.h"
+#include "zkconsumer/core/base/repeats.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,22 +9,10 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 1024
-#define CAUSES_MAX     64 /* more at a time push out the one that was silent longest */
-#define INTERVAL_MS    1000
-
-/* A cause that a line was shown of within the last second, or that is being held back. */
-struct cause {
-    uint64_t hash; /* 0: free */
-    int64_t shown_ms;
-    unsigned held; /* lines since then */
-    int level;
-    enum log_facility facility;
-    char text[160]; /* the newest line, cut, in case that nothing follows */
-};
 
 struct log {
     struct log_options options;
-    struct cause causes[CAUSES_MAX];
+    struct repeats repeats;
 };
 
 static const char *const names[] = {
@@ -58,20 +47,21 @@ static void emit(const struct log *log, int level, enum log_facility facility, c
         fprintf(stderr, "zkconsumer: %s: %s\n", names[facility], text);
 }
 
-static void emit_held(const struct log *log, const struct cause *cause)
+static void emit_held(const struct log *log, const struct repeats_held *held)
 {
     char text[LINE_MAX_BYTES];
-    snprintf(text, sizeof text, "%s [and %u more like it]", cause->text, cause->held);
-    emit(log, cause->level, cause->facility, text);
+    snprintf(text, sizeof text, "%s [and %u more like it]", held->text, held->count);
+    emit(log, held->level, (enum log_facility)held->tag, text);
 }
 
 void log_free(struct log *log)
 {
     if (!log)
         return;
-    for (size_t i = 0; i < CAUSES_MAX; i++)
-        if (log->causes[i].held)
-            emit_held(log, &log->causes[i]);
+    struct repeats_held held;
+    size_t at = 0;
+    while (repeats_take_held(&log->repeats, &at, &held))
+        emit_held(log, &held);
     free(log);
 }
 
@@ -80,56 +70,28 @@ bool log_shows(const struct log *log, int level, enum log_facility facility)
     return level <= log->options.level || log->options.debug & 1U << facility;
 }
 
-/* FNV-1a, never 0. */
-static uint64_t hash_of(enum log_facility facility, const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ (unsigned)facility;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash ? hash : 1;
-}
-
-/* The slot of a cause; of a new one, the free slot or the one that was silent longest. */
-static struct cause *slot_of(struct log *log, uint64_t hash)
-{
-    struct cause *oldest = &log->causes[0];
-    for (size_t i = 0; i < CAUSES_MAX; i++) {
-        struct cause *c = &log->causes[i];
-        if (c->hash == hash)
-            return c;
-        if (!oldest->hash)
-            continue;
-        if (!c->hash || c->shown_ms < oldest->shown_ms)
-            oldest = c;
-    }
-    return oldest;
-}
-
-static void show(struct log *log, int level, enum log_facility facility, uint64_t hash,
+static void show(struct log *log, int level, enum log_facility facility, const char *cause,
                  const char *text)
 {
-    int64_t now_ms = log->options.now_ms();
-    struct cause *slot = slot_of(log, hash);
-    struct cause before = *slot;
-    bool is_known = before.hash == hash;
-    if (is_known && now_ms - before.shown_ms < INTERVAL_MS) {
-        slot->held++;
-        slot->level = level;
-        snprintf(slot->text, sizeof slot->text, "%.*s", (int)sizeof slot->text - 1, text);
+    struct repeats_line added = {.level = level,
+                                 .tag = facility,
+                                 .cause = cause,
+                                 .text = text,
+                                 .now_ms = log->options.now_ms()};
+    struct repeats_answer answer;
+    repeats_add(&log->repeats, &added, &answer);
+    /* From here on the callback may log itself. */
+    if (answer.pushed_out.count)
+        emit_held(log, &answer.pushed_out);
+    if (!answer.shows)
         return;
-    }
-    *slot = (struct cause){.hash = hash, .shown_ms = now_ms};
-    slot->facility = facility;
-    /* From here on the callback may log itself: the slot is in order already. */
-    if (!is_known && before.held)
-        emit_held(log, &before);
-    if (!is_known || !before.held) {
+    if (!answer.before) {
         emit(log, level, facility, text);
         return;
     }
     char line[LINE_MAX_BYTES + 64];
     snprintf(line, sizeof line, "%s [and %u more like it in the %" PRId64 " s before]", text,
-             before.held, (now_ms - before.shown_ms) / 1000);
+             answer.before, answer.before_ms / 1000);
     emit(log, level, facility, line);
 }
 
@@ -141,7 +103,7 @@ static void format_and_show(struct log *log, int level, enum log_facility facili
     if (level >= LOG_LEVEL_DEBUG)
         emit(log, level, facility, text);
     else
-        show(log, level, facility, hash_of(facility, cause ? cause : text), text);
+        show(log, level, facility, cause ? cause : text, text);
 }
 
 void log_line(struct log *log, int level, enum log_facility facility, const char *fmt, ...)

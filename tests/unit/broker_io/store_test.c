@@ -394,6 +394,29 @@ static void test_two_brokers_with_one_folder(void **state)
     tear_down(&w);
 }
 
+/* A start that fails for another folder does not cost a check of this one. */
+static void test_a_start_that_fails_leaves_it_clean(void **state)
+{
+    (void)state;
+    struct world w;
+    set_up(&w, NULL);
+    open_store(&w);
+    struct partition *p = host(&w, "t", 0);
+    append_ok(&w, p, 0, 10);
+    partition_put(p);
+    close_store(&w, true);
+    char *dirs[] = {w.log_dir, "/proc/nothing"};
+    struct config two = w.config;
+    two.log_dirs = dirs;
+    two.log_dirs_count = 2;
+    struct why why;
+    assert_null(store_open(&two, w.journal, &why));
+    assert_int_equal(file_size(&w, ".kafka_cleanshutdown"), 0);
+    open_store(&w);
+    close_store(&w, true);
+    tear_down(&w);
+}
+
 static void test_a_folder_that_cannot_be_used(void **state)
 {
     (void)state;
@@ -509,6 +532,7 @@ int main(void)
         cmocka_unit_test(test_unflushed_is_not_read),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_two_brokers_with_one_folder),
+        cmocka_unit_test(test_a_start_that_fails_leaves_it_clean),
         cmocka_unit_test(test_a_folder_that_cannot_be_used),
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_retention_by_size),
