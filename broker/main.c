@@ -3,6 +3,7 @@
 #include "broker/io/config.h"
 #include "broker/io/journal.h"
 #include "zkconsumer/cli/options.h"
+#include "zkconsumer/cli/stdio_fds.h"
 #include "zkconsumer/core/base/array.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -143,6 +144,7 @@ static int run_args(const struct cli_args *args)
 
 int main(int argc, char **argv)
 {
+    stdio_fds_occupy();
     signal(SIGPIPE, SIG_IGN); /* sendfile() has no flag against it */
     signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write() */
     raise_descriptor_limit();

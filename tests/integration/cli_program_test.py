@@ -729,6 +729,16 @@ def test_produce_without_brokers(t):
 
 
 @quick
+def test_produce_without_stdin(t):
+    world = World(t)
+    done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", program("zkconsumer"), "produce",
+                           "--topic=t", "--zookeeper", world.connect],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    expect(done.returncode, 1)
+    expect_in("stdin, after line 0: Bad file descriptor", done.stderr.decode())
+
+
+@quick
 def test_produce_to_a_broker_that_is_gone(t):
     world = World(t)
     with socket.create_server(("127.0.0.1", 0)) as closed:

@@ -1,6 +1,7 @@
 /* zkconsumer: finds the command, reads its options, runs it. */
 #include "zkconsumer/cli/help.h"
 #include "zkconsumer/cli/report.h"
+#include "zkconsumer/cli/stdio_fds.h"
 #include "zkconsumer/cli/suggest.h"
 #include "zkconsumer/core/base/array.h"
 #include <stdio.h>
@@ -159,6 +160,7 @@ static enum cli_exit run_command(const struct cli_command *command, int argc, ch
 
 int main(int argc, char **argv)
 {
+    stdio_fds_occupy();
     argc--;
     argv++;
     if (argc == 0) {
