@@ -1,7 +1,8 @@
-/* Fills a topic for consume_bench, through librdkafka: messages of one size, each partition in
+/* Fills a topic, through librdkafka: messages of one size, each partition in
  * turn, of words that compress about as well as log lines do. The same data for the same arguments.
  *
- *     produce_bench --brokers=A --topic=T --partitions=N --messages=N --bytes=N --codec=none */
+ *     produce_bench --brokers=A --topic=T --partitions=N --messages=N --bytes=N [--codec=none]
+ *                   [--linger=MS] [--batch-messages=N] [--batch-bytes=N] */
 #include "tests/bench/measure.h"
 #include "zkconsumer/core/base/rng.h"
 #include <librdkafka/rdkafka.h>
@@ -59,8 +60,9 @@ int main(int argc, char **argv)
     set(conf, "api.version.request", "false");
     set(conf, "broker.version.fallback", "0.8.2");
     set(conf, "compression.codec", option(argc, argv, "codec", "none"));
-    set(conf, "linger.ms", "50");
-    set(conf, "batch.num.messages", "1000");
+    set(conf, "linger.ms", option(argc, argv, "linger", "50"));
+    set(conf, "batch.num.messages", option(argc, argv, "batch-messages", "1000"));
+    set(conf, "batch.size", option(argc, argv, "batch-bytes", "1000000"));
     rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
     rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     if (!rk)

@@ -1,5 +1,6 @@
 """The work of scripts/bench (see its help): starts what a benchmark needs, runs it, prints its table."""
 import argparse
+import os
 import pathlib
 import shutil
 import sys
@@ -14,12 +15,14 @@ sys.dont_write_bytecode = True
 from lib import processes, testing  # noqa: E402
 from lib.context import Context  # noqa: E402
 
+import broker  # noqa: E402
 import consumer  # noqa: E402
 import members  # noqa: E402
 import wire  # noqa: E402
 import zookeeper  # noqa: E402
 
-BENCHMARKS = {"wire": wire, "consumer": consumer, "members": members, "zookeeper": zookeeper}
+BENCHMARKS = {"wire": wire, "consumer": consumer, "members": members, "zookeeper": zookeeper,
+              "broker": broker}
 
 
 def parse_arguments():
@@ -37,6 +40,7 @@ def parse_arguments():
         parser.error("--rounds must be 1 or more")
     if arguments.smoke:
         arguments.rounds = 1
+    os.environ["ZKC_BUILD_DIR"] = str(arguments.build)  # where lib looks for our programs
     arguments.programs = arguments.build / "tests" / "bench"
     return arguments
 

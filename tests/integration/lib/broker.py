@@ -27,6 +27,7 @@ class Broker:
         self.listen_address = "127.0.0.1:%d" % self.port
         self.address = "127.0.0.1:%d" % (advertised_port or self.port)
         self.process = None
+        self.jvm_flags = []  # for the next start; they win over the harness's own
         self._heap_mb = heap_mb
         self._log_start = 0
         self._properties = self._defaults(zookeeper, advertised_port)
@@ -82,14 +83,14 @@ class Broker:
         self.process = Process(
             "Kafka %s broker %d" % (self.version, self.id),
             java.command(jars.classpath(self.version), "kafka.Kafka", config, heap_mb=self._heap_mb,
-                         properties=java.log4j_file(self.folder)),
+                         properties=java.log4j_file(self.folder), flags=self.jvm_flags),
             out=self.log_file)
 
-    def wait_until_serving(self, timeout_s=90.0):
+    def wait_until_serving(self, timeout_s=90.0, every_s=0.05):
         """Serving: its log says started (the znode and the open port come earlier, too early to rely
         on), it answers Metadata and, from 0.9 on, knows of itself."""
         wait_for(self._is_serving, "%s to serve on port %d" % (self.process.name, self.port), timeout_s,
-                 alive=[self.process])
+                 every_s, [self.process])
 
     def _is_serving(self):
         with open(self.log_file, errors="replace") as log:

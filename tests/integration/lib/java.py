@@ -12,10 +12,10 @@ log4j.appender.A.layout.ConversionPattern=[%%d] %%p %%m (%%c)%%n
 """
 
 
-def command(classpath, main, *arguments, heap_mb=64, properties=None):
-    """Words of a command line; `properties` become -Dname=value."""
+def command(classpath, main, *arguments, heap_mb=64, properties=None, flags=()):
+    """Words of a command line; `properties` become -Dname=value; `flags` win over those here."""
     system = ["-D%s=%s" % item for item in (properties or {}).items()]
-    return ["java", "-Xmx%dm" % heap_mb, *_FLAGS, *system, "-cp", classpath, main, *arguments]
+    return ["java", "-Xmx%dm" % heap_mb, *_FLAGS, *flags, *system, "-cp", classpath, main, *arguments]
 
 
 def log4j_file(folder, level="INFO"):

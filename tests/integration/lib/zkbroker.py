@@ -73,9 +73,9 @@ class ZkBroker:
             command += ["--override", text]
         self.process = Process("zkbroker %d" % self.id, command, out=self.log_file)
 
-    def wait_until_serving(self, timeout_s=30.0):
+    def wait_until_serving(self, timeout_s=30.0, every_s=0.02):
         wait_for(self._is_serving, "%s to serve on port %d" % (self.process.name, self.port),
-                 timeout_s, every_s=0.02, alive=[self.process])
+                 timeout_s, every_s, [self.process])
 
     def _is_serving(self):
         if not _STARTED.search(self.log_text()):
