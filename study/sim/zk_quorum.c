@@ -270,11 +270,12 @@ static unsigned joined(const struct zk_server *s)
     return n;
 }
 
-/* An earlier leader has committed it, as we find when we begin to lead. */
-static bool is_committed_before(const struct zk_server *s, const struct zk_txn *x)
+/* Another leader has committed it: an earlier one, as we find when we begin to lead; or a later
+ * one, while we stood still with the word of a quorum in our inbox. */
+static bool is_in_history(const struct zk_server *s, const struct zk_txn *x)
 {
     const struct zk_ensemble *e = s->e;
-    return x->zxid < (int64_t)s->epoch << 32 && s->applied < e->history_first + e->history_count &&
+    return s->applied < e->history_first + e->history_count &&
            history_at(e, s->applied)->zxid == x->zxid;
 }
 
@@ -283,8 +284,9 @@ static void commit_ready(struct zk_server *s)
 {
     while (s->role == ZK_LEADING && log_head(s)) {
         struct zk_txn *x = log_head(s);
-        bool is_known = is_committed_before(s, x);
-        if (!is_known && (acks_of(s, x->zxid) < s->e->quorum || joined(s) < s->e->quorum))
+        bool is_known = is_in_history(s, x), is_inherited = x->zxid < (int64_t)s->epoch << 32;
+        if (!(is_known && is_inherited) &&
+            (acks_of(s, x->zxid) < s->e->quorum || joined(s) < s->e->quorum))
             break;
         if (!is_known)
             add_history(s, x);
