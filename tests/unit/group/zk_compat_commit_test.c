@@ -326,6 +326,46 @@ static void test_leave_while_id_is_taken(void **state)
     world_free(w);
 }
 
+/* It leaves while it waits to register again, and a commit hangs: it registers no more. */
+static enum world_verdict hang_commit(struct world *w, const struct world_request *r, int *zk_rc,
+                                      void *user)
+{
+    (void)zk_rc;
+    int *sets = user;
+    if (r->op->type != ZK_OP_SET)
+        return WORLD_RUN;
+    if ((*sets)++ > 0)
+        return WORLD_HOLD;
+    world_put(w, "/consumers/g/ids/g_m0", "another");
+    world_end_session(w, r->member->session);
+    return WORLD_CUT_BEFORE;
+}
+
+static void test_leave_while_id_is_taken_again(void **state)
+{
+    (void)state;
+    struct world *w = new_world(1);
+    struct world_member *m = join(w);
+    settle(w);
+    int sets = 0;
+    world_set_hook(w, hang_commit, &sets);
+    world_commit_one(m, "t", 0, 5);
+    world_run_ms(w, 100);
+    world_put(w, "/consumers/g/ids/g_m0", "another");
+    world_run_ms(w, 7000);
+    assert_int_equal(sets, 2);
+    assert_true(world_asked_like(m, "E create /consumers/g/ids/g_m0") >= 1);
+    world_leave(m);
+    world_forget(m);
+    world_run_ms(w, 20000);
+    assert_false(m->is_closed);
+    world_expect(m, (const char *const[]){NULL});
+    world_release(w);
+    settle(w);
+    assert_true(m->is_closed);
+    world_free(w);
+}
+
 /* In order: commit, then close; no delete: the session's end gives all back. */
 static void test_leave(void **state)
 {
@@ -442,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_leader_lost),
         cmocka_unit_test(test_leave_before_connection),
         cmocka_unit_test(test_leave_while_id_is_taken),
+        cmocka_unit_test(test_leave_while_id_is_taken_again),
         cmocka_unit_test(test_leave),
         cmocka_unit_test(test_leave_during_an_attempt),
         cmocka_unit_test(test_leave_during_backoff),

@@ -141,6 +141,34 @@ static void test_waits_for_its_own_node(void **state)
     world_free(w);
 }
 
+/* A commit of a rebalance that waits behind another when the session ends: there is nothing left to
+ * commit, and that is no failure. The one before it lands in the new session. */
+static void test_waiting_commit_of_a_rebalance(void **state)
+{
+    (void)state;
+    struct world *w = new_world(2);
+    struct world_member *m = join(w);
+    settle(w);
+    world_commit(m); /* 0 is stored */
+    settle(w);
+    world_consume(m, 5);
+    struct once hold = {
+        .type = ZK_OP_SET, .path = "/consumers/g/offsets", .lane = -1, .verdict = WORLD_HOLD};
+    world_set_hook(w, do_once, &hold);
+    world_commit_one(m, "t", 0, 3);
+    m->last_stop = GROUP_STOP_LEAVE;
+    world_put_topic(w, "t", 3);
+    world_run_ms(w, 10);
+    assert_int_equal(m->last_stop, GROUP_STOP_REBALANCE);
+    world_expire(m);
+    settle(w);
+    assert_int_equal(m->commits_failed, 0);
+    assert_string_equal(fake_zk_text(world_zk(w), "/consumers/g/offsets/t/0"), "3");
+    assert_string_equal(fake_zk_text(world_zk(w), "/consumers/g/offsets/t/1"), "0");
+    world_check_settled(w);
+    world_free(w);
+}
+
 /* Where a member has nothing under way but a pause: between attempts, given up, idle. */
 static void test_faults_during_a_pause(void **state)
 {
@@ -315,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_expiry_with_conflict),
         cmocka_unit_test(test_two_expiries),
         cmocka_unit_test(test_waits_for_its_own_node),
+        cmocka_unit_test(test_waiting_commit_of_a_rebalance),
         cmocka_unit_test(test_faults_during_a_pause),
         cmocka_unit_test(test_long_absence),
         cmocka_unit_test(test_foreign_node_is_deleted),
