@@ -176,6 +176,7 @@ def test_an_orderly_stop(t):
         assert (logs / name).read_text() == "0\n1\nt 0 10\n", name
     assert not cluster.zk.exists("/brokers/ids/0")
     broker.start()
+    cluster.wait_for_topic("t", 1)
     assert "checked after an unclean stop" not in broker.log_text()
     assert read_all(broker, "t", 0) == [(i, b"%d" % i) for i in range(10)]
 
@@ -253,6 +254,7 @@ def test_a_file_that_may_not_grow(t):
     broker.kill()
     broker.wrapper = []
     broker.start()
+    cluster.wait_for_topic("t", 1)
     assert read_all(broker, "t", 0) == [(0, b"a" * 60000), (1, b"c" * 1000)]
 
 

@@ -235,7 +235,8 @@ void wire_array_end(struct wire_codec *c)
 
 /* ---- Fields ---- */
 
-/* A signed big-endian number of `size` bytes. When reading gives what was read, else v. */
+/* A signed big-endian number of `size` bytes. When reading gives what was read, else v. Only
+ * reading stores it: a message that is written may be shared by threads. */
 static int64_t integer(struct wire_codec *c, const char *name, size_t size, int64_t v)
 {
     uint8_t wire[8];
@@ -279,27 +280,37 @@ void wire_bool(struct wire_codec *c, const char *name, bool *v)
 
 void wire_i8(struct wire_codec *c, const char *name, int8_t *v)
 {
-    *v = (int8_t)integer_field(c, name, 1, *v);
+    int64_t n = integer_field(c, name, 1, *v);
+    if (c->direction == WIRE_READ)
+        *v = (int8_t)n;
 }
 
 void wire_i16(struct wire_codec *c, const char *name, int16_t *v)
 {
-    *v = (int16_t)integer_field(c, name, 2, *v);
+    int64_t n = integer_field(c, name, 2, *v);
+    if (c->direction == WIRE_READ)
+        *v = (int16_t)n;
 }
 
 void wire_i32(struct wire_codec *c, const char *name, int32_t *v)
 {
-    *v = (int32_t)integer_field(c, name, 4, *v);
+    int64_t n = integer_field(c, name, 4, *v);
+    if (c->direction == WIRE_READ)
+        *v = (int32_t)n;
 }
 
 void wire_i64(struct wire_codec *c, const char *name, int64_t *v)
 {
-    *v = integer_field(c, name, 8, *v);
+    int64_t n = integer_field(c, name, 8, *v);
+    if (c->direction == WIRE_READ)
+        *v = n;
 }
 
 void wire_u32(struct wire_codec *c, const char *name, uint32_t *v)
 {
-    *v = (uint32_t)integer_field(c, name, 4, *v);
+    int64_t n = integer_field(c, name, 4, *v);
+    if (c->direction == WIRE_READ)
+        *v = (uint32_t)n;
 }
 
 /* Strings and bytes: they differ in the size of their length and in how they are printed. */
