@@ -2,6 +2,7 @@
 import os
 import random
 import signal
+import socket
 import threading
 import time
 
@@ -343,5 +344,10 @@ def test_configuration_errors(t):
     assert refused("broker.id=1\n") == (
         "zkbroker: zookeeper.connect is not set; expected host:port, or host:port/path")
     assert refused("broker.id=1\nport=x\n").endswith("server.properties:2: port=x: not a number of 0 .. 65535")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert "cannot start: cannot listen on 127.0.0.1:%d: Address already in use" % port in refused(
+            "broker.id=1\nzookeeper.connect=h:1\nhost.name=127.0.0.1\nport=%d\nlog.dirs=%s\n"
+            % (port, folder / "logs"))
     assert "did you mean num.partitions?" in refused(
         "broker.id=1\nzookeeper.connect=h:1\nnum.partition=2\n", "strict.config=true")

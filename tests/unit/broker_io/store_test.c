@@ -381,6 +381,76 @@ static void test_no_room(void **state)
     tear_down(&w);
 }
 
+/* Puts something else in the place of the partition's open segment. */
+static void replace_file(struct partition *p, int fd)
+{
+    struct partition_read got;
+    partition_read(p, 0, 1, &got);
+    assert_non_null(got.file);
+    assert_true(dup2(fd, got.file->fd) >= 0);
+    file_ref_put(got.file);
+    close(fd);
+}
+
+static void expect_off(struct world *w, struct partition *p, const char *text)
+{
+    struct append_result result = append(w, p, 10, 1);
+    assert_int_equal(result.error, KAFKA_ERR_UNKNOWN_SERVER_ERROR);
+    struct why why;
+    partition_fault(p, &why);
+    assert_string_equal(why.text, text);
+    partition_put(p);
+    close_store(w, true);
+    assert_int_equal(file_size(w, ".kafka_cleanshutdown"), -1); /* not to be vouched for */
+    open_store(w);
+    p = host(w, "t", 0);
+    append_ok(w, p, 10, 1);
+    assert_int_equal(read_all(p, 0), 11);
+    partition_put(p);
+    close_store(w, true);
+    tear_down(w);
+}
+
+/* After a flush that failed nobody knows what is on the disk: nothing is acknowledged any more. */
+static void test_a_flush_that_fails(void **state)
+{
+    (void)state;
+    struct world w;
+    set_up(&w, NULL);
+    open_store(&w);
+    struct partition *p = host(&w, "t", 0);
+    append_ok(&w, p, 0, 10);
+    int ends[2];
+    assert_int_equal(pipe(ends), 0); /* cannot be synchronised */
+    close(ends[0]);
+    replace_file(p, ends[1]);
+    struct flushed f = {.loop = thread_loop_new()};
+    f.waiter.loop = f.loop;
+    loop_item_init(&f.waiter.item, on_flushed, &f);
+    partition_wait_flush(p, 10, &f.waiter);
+    thread_loop_run(f.loop);
+    assert_int_equal(f.waiter.error, KAFKA_ERR_UNKNOWN_SERVER_ERROR);
+    thread_loop_free(f.loop);
+    expect_off(&w, p, "a flush failed: Invalid argument");
+}
+
+/* A write that failed and cannot be taken back. */
+static void test_a_write_that_fails(void **state)
+{
+    (void)state;
+    struct world w;
+    set_up(&w, NULL);
+    open_store(&w);
+    struct partition *p = host(&w, "t", 0);
+    append_ok(&w, p, 0, 10);
+    char path[200];
+    file_path(&w, SEGMENT_0, path);
+    replace_file(p, open(path, O_RDONLY)); /* as after a remount */
+    assert_int_equal(append(&w, p, 10, 1).error, KAFKA_ERR_UNKNOWN_SERVER_ERROR);
+    assert_int_equal(read_all(p, 0), 10); /* reading goes on */
+    expect_off(&w, p, "a write failed: Bad file descriptor");
+}
+
 static void test_two_brokers_with_one_folder(void **state)
 {
     (void)state;
@@ -531,6 +601,8 @@ int main(void)
         cmocka_unit_test(test_acknowledged_is_flushed),
         cmocka_unit_test(test_unflushed_is_not_read),
         cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_a_flush_that_fails),
+        cmocka_unit_test(test_a_write_that_fails),
         cmocka_unit_test(test_two_brokers_with_one_folder),
         cmocka_unit_test(test_a_start_that_fails_leaves_it_clean),
         cmocka_unit_test(test_a_folder_that_cannot_be_used),
