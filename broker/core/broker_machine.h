@@ -26,7 +26,7 @@
 #define ZKC_BROKER_MACHINE_H
 
 #include "broker/core/cluster_view.h"
-#include "broker/core/log_config.h"
+#include "zkconsumer/core/zk/log_config.h"
 #include "zkconsumer/core/zk/op.h"
 
 /* Everything is copied. */

@@ -7,7 +7,7 @@
 #ifndef ZKC_BROKER_CLUSTER_VIEW_H
 #define ZKC_BROKER_CLUSTER_VIEW_H
 
-#include "broker/core/log_config.h"
+#include "zkconsumer/core/zk/log_config.h"
 #include "zkconsumer/core/base/bytes.h"
 #include "zkconsumer/core/wire/kafka_error.h"
 #include <zkconsumer/error.h>

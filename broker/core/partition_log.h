@@ -25,7 +25,7 @@
 #ifndef ZKC_BROKER_PARTITION_LOG_H
 #define ZKC_BROKER_PARTITION_LOG_H
 
-#include "broker/core/log_config.h"
+#include "zkconsumer/core/zk/log_config.h"
 #include "broker/core/produced_set.h"
 #include "broker/core/segment_index.h"
 

@@ -29,6 +29,11 @@ def check(t, kafka):
     code, out, err = zkconsumer(cluster, "topics", "create", "-t", "orders")
     expect(code, 1)
     assert "exists already" in err, err
+    for setting in ("retention.ms=abc", "segment.bytes=1", "retentio.ms=1", "min.insync.replicas=x"):
+        code, out, err = zkconsumer(cluster, "topics", "create", "-t", "bad", "--config", setting)
+        expect((code, out, setting.split("=")[0] in err), (1, "", True))
+    expect(cluster.zk.exists("/config/topics/bad"), None)
+    expect(cluster.zk.exists("/brokers/topics/bad"), None)
     code, out, err = zkconsumer(cluster, "topics", "create", "-t", "wide", "-r", "3")
     expect(code, 1)
     assert "larger than available brokers: 2" in err, err

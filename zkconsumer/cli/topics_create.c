@@ -3,6 +3,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/cluster.h"
+#include "zkconsumer/core/zk/log_config.h"
 #include "zkconsumer/core/zk/path.h"
 #include <stdlib.h>
 
@@ -55,6 +56,18 @@ static bool read_count(const struct cli_args *args, size_t option, int64_t max, 
 
 /* ---- create ---- */
 
+/* A broker that cannot read a topic's setting opens no log at its next start: what Kafka's own tool
+ * refuses (LogConfig.validate) is not written. */
+static bool check_setting(const struct zk_setting *setting)
+{
+    struct log_config unused = log_config_default();
+    struct why why;
+    enum zkc_err err = log_config_set(&unused, setting->key, setting->value, &why);
+    if (err)
+        report_error("--config: %s", why.text);
+    return !err;
+}
+
 static bool append_config(const struct cli_args *args, struct buf *out)
 {
     struct zk_setting settings[64];
@@ -71,7 +84,7 @@ static bool append_config(const struct cli_args *args, struct buf *out)
         }
         copies[count] = strndup(text, (size_t)(equals - text));
         settings[count] = (struct zk_setting){copies[count], equals + 1};
-        ok = copies[count] != NULL;
+        ok = copies[count] && check_setting(&settings[count]);
         count++;
     }
     if (ok)

@@ -1,6 +1,6 @@
 /* Names, checkpoints and settings of partition logs. */
 #include "broker/core/checkpoint.h"
-#include "broker/core/log_config.h"
+#include "zkconsumer/core/zk/log_config.h"
 #include "broker/core/log_names.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/test.h"
@@ -222,6 +222,12 @@ static void test_settings(void **state)
         {"cleanup.policy", "compact", ZKC_OK},
         {"cleanup.policy", "Delete", ZKC_ERR_CONFIG},
         {"min.insync.replicas", "2", ZKC_OK},
+        {"min.insync.replicas", "two", ZKC_ERR_CONFIG},
+        {"min.cleanable.dirty.ratio", "0.5", ZKC_OK},
+        {"min.cleanable.dirty.ratio", "50%", ZKC_ERR_CONFIG},
+        {"unclean.leader.election.enable", "false", ZKC_OK},
+        {"unclean.leader.election.enable", "no", ZKC_ERR_CONFIG},
+        {"cleanup.policy", "compact,delete", ZKC_OK},
         {"unknown.key", "2", ZKC_ERR_CONFIG},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

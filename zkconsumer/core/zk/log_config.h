@@ -1,7 +1,7 @@
 /* The settings of a partition log (kafka.log.LogConfig, 0.8.2): the broker's defaults, and what
  * /config/topics/<t> overrides of them. */
-#ifndef ZKC_BROKER_LOG_CONFIG_H
-#define ZKC_BROKER_LOG_CONFIG_H
+#ifndef ZKC_LOG_CONFIG_H
+#define ZKC_LOG_CONFIG_H
 
 #include "zkconsumer/core/base/why.h"
 #include <stdbool.h>
@@ -30,7 +30,8 @@ struct log_config {
 struct log_config log_config_default(void);
 
 /* Sets one entry of a topic's configuration, by its name there (segment.bytes, ...). Settings of
- * Kafka that have no meaning here (min.insync.replicas, ...) are taken and ignored.
+ * Kafka that have no meaning here (min.insync.replicas, ...) change nothing; that they can be read is
+ * checked.
  *
  * ZKC_ERR_CONFIG  not a setting of topics, or its value is out of range; `c` is as before */
 ZKC_MUST_CHECK enum zkc_err log_config_set(struct log_config *c, const char *key, const char *value,
