@@ -82,6 +82,7 @@ def test_single_partitions(t):
     for words, want in (
             (["-p", "1", "-o", "beginning"], ["m-1-%d" % i for i in range(10)]),
             (["-p", "1", "--from-beginning"], ["m-1-%d" % i for i in range(10)]),
+            (["-p", "1", "-G", "g", "--from-beginning"], ["m-1-%d" % i for i in range(10)]),
             (["-p", "0,2", "-o", "8"], ["m-0-8", "m-0-9", "m-2-8", "m-2-9"]),
             (["-p", "1", "-o", "-3"], ["m-1-7", "m-1-8", "m-1-9"]),
             (["-p", "1", "-o", "-1000"], ["m-1-%d" % i for i in range(10)]),

@@ -43,7 +43,8 @@ const struct cli_option consume_options[OPTIONS] = {
                "end. With --partition: read its offsets, without joining it."},
     [TOPIC] = {"topic", 't', "TOPIC[:STREAMS]", true,
                "What to read; may be given several times. STREAMS is how many shares this process "
-               "takes part with (threads, in Kafka's words); default: 1."},
+               "takes part with (threads, in Kafka's words); default: 1. Words that belong to no "
+               "option are topics too."},
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
     [PARTITION] =
         {"partition", 'p', "N[,N|N-M...]", false,
