@@ -51,6 +51,31 @@ static void test_stop_says_lost(void **state)
     world_free(w);
 }
 
+/* The session ends within an attempt that has not begun to release: the owner nodes went with it, and
+ * whoever claims them since keeps them (resetState() clears the set that the release goes through). */
+static void test_expiry_within_an_attempt(void **state)
+{
+    (void)state;
+    struct world *w = new_world(3);
+    struct world_member *m = join(w);
+    settle(w);
+    assert_int_equal(owned(m), 3);
+    world_put_topic(w, "t", 4);
+    world_forget(m);
+    while (world_asked_like(m, "R ") == 0)
+        assert_true(world_step(w));
+    world_expire(m);
+    settle(w);
+    world_check_settled(w);
+    bool has_claimed = false;
+    for (size_t i = 0; !has_claimed && i < world_asked_count(m); i++) {
+        assert_null(strstr(world_asked(m, i), "R delete /consumers/g/owners"));
+        has_claimed = strstr(world_asked(m, i), "R create /consumers/g/owners") != NULL;
+    }
+    assert_true(has_claimed);
+    world_free(w);
+}
+
 /* Its id is taken when it comes back: a session timeout, then again, for ever; its heirs go on. */
 static void test_expiry_with_conflict(void **state)
 {
@@ -339,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_expiry),
+        cmocka_unit_test(test_expiry_within_an_attempt),
         cmocka_unit_test(test_stop_says_lost),
         cmocka_unit_test(test_expiry_with_conflict),
         cmocka_unit_test(test_two_expiries),

@@ -55,6 +55,18 @@ void attempt_begin(struct attempt *a, const struct attempt_config *config, uint3
     assert(phase_of(a) == PHASE_BEGIN);
 }
 
+void attempt_session_ended(struct attempt *a)
+{
+    size_t end = 0;
+    if (a->release_count > 0 && phase_of(a) == PHASE_RELEASE) {
+        uint32_t topic = a->release[a->i].topic_index;
+        end = a->i;
+        while (end < a->release_count && a->release[end].topic_index == topic)
+            end++;
+    }
+    a->release_count = end;
+}
+
 /* ---- memory ---- */
 
 static void free_member(struct attempt_member *m)

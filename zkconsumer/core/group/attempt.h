@@ -107,6 +107,12 @@ void attempt_begin(struct attempt *a, const struct attempt_config *config, uint3
 enum attempt_step attempt_next(struct attempt *a, const struct zk_result *answer, bool leaving,
                                struct zk_op *op, struct group_outputs *out);
 
+/* The session that owned what was to be given back has ended: those nodes are gone, and may be others'
+ * by now. 0.8.2 clears the live set that the release goes through (ZKSessionExpireListener calls
+ * resetState() before it registers again), so nothing more is deleted but the rest of a topic that
+ * has been begun. May be called at any time, also without an attempt. */
+void attempt_session_ended(struct attempt *a);
+
 /* Gives back the memory. The struct may be used for another attempt. */
 void attempt_deinit(struct attempt *a);
 

@@ -184,6 +184,7 @@ static void begin_session(struct zk_compat *m, struct group_outputs *out)
     event_queue_pop(&m->events);
     m->lost = m->lost || m->owned_count > 0;
     m->owned_count = 0;
+    attempt_session_ended(&m->attempt);
     committer_drop_waiting(&m->committer);
     m->ev = EV_REGISTERING;
     compat_trigger("expired", out);
