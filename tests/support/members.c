@@ -88,6 +88,7 @@ struct member {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
     bool is_closing;
+    bool closed_itself; /* in a callback */
     int64_t allowed; /* messages that may still be taken; -1: any number */
     int64_t total;
     int every;
@@ -202,8 +203,10 @@ static void close_in(struct member *m, const char *kind)
 {
     pthread_mutex_lock(&m->lock);
     bool now = strcmp(m->close_in, kind) == 0;
-    if (now)
+    if (now) {
         m->close_in[0] = 0;
+        m->closed_itself = true;
+    }
     pthread_mutex_unlock(&m->lock);
     if (now)
         say("closing %s %s", m->name,
@@ -363,6 +366,14 @@ static void start_taker(struct member *m, zkc_stream *stream)
         abort();
 }
 
+static bool has_closed_itself(struct member *m)
+{
+    pthread_mutex_lock(&m->lock);
+    bool itself = m->closed_itself;
+    pthread_mutex_unlock(&m->lock);
+    return itself;
+}
+
 /* createMessageStreams: streams are taken from when the first rebalance has ended well. */
 static void *join(void *arg)
 {
@@ -371,6 +382,10 @@ static void *join(void *arg)
     while ((err = zkc_consumer_wait(m->consumer, -1)) == ZKC_ERR_UNREACHABLE) {
         struct timespec pause = {0, 100000000};
         nanosleep(&pause, NULL);
+    }
+    if (err == ZKC_ERR_CLOSED && has_closed_itself(m)) { /* in a callback, before we looked */
+        say("end %s - %s", m->name, zkc_err_name(err));
+        return NULL;
     }
     if (err) {
         say_failed(m, "wait", err);
