@@ -40,22 +40,13 @@ static void line(struct story *s, const struct trace_event *e, const char *fmt, 
     buf_append_byte(&s->text, '\n');
 }
 
-static size_t run_length(const struct topic_partition *ps, size_t count)
-{
-    size_t n = 1;
-    while (n < count && strcmp(ps[n].topic, ps[0].topic) == 0 &&
-           ps[n].partition == ps[n - 1].partition + 1)
-        n++;
-    return n;
-}
-
 static void decide(struct story *s, const struct trace_event *e)
 {
     struct buf b;
     buf_init(&b, 4096);
     for (size_t i = 0, n; i < e->decide.count; i += n) {
         const struct topic_partition *p = &e->decide.want[i];
-        n = run_length(p, e->decide.count - i);
+        n = topic_partition_run(p, e->decide.count - i);
         buf_appendf(&b, " %s/%d", p->topic, p->partition);
         if (n > 1)
             buf_appendf(&b, "-%d", p[n - 1].partition);

@@ -92,21 +92,12 @@ static void partitions(struct buf *b, const char *name, const struct topic_parti
     buf_append_byte(b, ']');
 }
 
-static size_t run_length(const struct topic_partition *ps, size_t count)
-{
-    size_t n = 1;
-    while (n < count && strcmp(ps[n].topic, ps[0].topic) == 0 &&
-           ps[n].partition == ps[n - 1].partition + 1)
-        n++;
-    return n;
-}
-
 static void ranges(struct buf *b, const char *name, const struct topic_partition *ps, size_t count)
 {
     key(b, name);
     buf_append_byte(b, '[');
     for (size_t i = 0, n; i < count; i += n) {
-        n = run_length(ps + i, count - i);
+        n = topic_partition_run(ps + i, count - i);
         buf_appendf(b, "%s\"%s/%d", i ? "," : "", ps[i].topic, ps[i].partition);
         if (n > 1)
             buf_appendf(b, "-%d", ps[i + n - 1].partition);

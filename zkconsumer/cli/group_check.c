@@ -40,28 +40,6 @@ const char *group_problem_name(enum group_problem_kind kind)
     return "unknown";
 }
 
-static const char *arena_text(struct arena *arena, const char *fmt, va_list args)
-{
-    va_list again;
-    va_copy(again, args);
-    int len = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    char *text = len < 0 ? NULL : arena_alloc(arena, (size_t)len + 1);
-    if (text)
-        vsnprintf(text, (size_t)len + 1, fmt, args);
-    return text;
-}
-
-static const char *arena_textf(struct arena *arena, const char *fmt, ...) ZKC_PRINTF(2, 3);
-static const char *arena_textf(struct arena *arena, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    const char *text = arena_text(arena, fmt, args);
-    va_end(args);
-    return text;
-}
-
 /* A failed allocation is the arena's and looked at once, at the end. */
 static void add(struct check *c, struct group_problem problem, const char *fmt, ...)
     ZKC_PRINTF(3, 4);
@@ -70,7 +48,7 @@ static void add(struct check *c, struct group_problem problem, const char *fmt, 
     assert(c->out->count < c->problems_max);
     va_list args;
     va_start(args, fmt);
-    problem.text = arena_text(c->arena, fmt, args);
+    problem.text = arena_vformat(c->arena, fmt, args);
     va_end(args);
     if (problem.text)
         c->out->list[c->out->count++] = problem;
@@ -308,7 +286,7 @@ enum zkc_err group_check(const struct group_view *view, enum assign_strategy str
     const struct group_member *odd = find_odd_filter(view);
     if (odd)
         out->unchecked =
-            arena_textf(arena, "the filter of %s: %s", odd->consumer_id, odd->filter_odd);
+            arena_format(arena, "the filter of %s: %s", odd->consumer_id, odd->filter_odd);
     else
         err = apply_rule(&c);
     check_members(&c);

@@ -11,7 +11,6 @@
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include "zkconsumer/core/zk/topic.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,21 +39,6 @@ struct reading {
     struct names *owner_names, *offset_names; /* of each of `topics`, in its order */
     bool is_changing;
 };
-
-static char *format(struct arena *arena, const char *fmt, ...) ZKC_PRINTF(2, 3);
-static char *format(struct arena *arena, const char *fmt, ...)
-{
-    va_list args, again;
-    va_start(args, fmt);
-    va_copy(again, args);
-    int len = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    char *text = len < 0 ? NULL : arena_alloc(arena, (size_t)len + 1);
-    if (text)
-        vsnprintf(text, (size_t)len + 1, fmt, args);
-    va_end(args);
-    return text;
-}
 
 static bool batch_init(struct batch *b, struct arena *arena, size_t count_max)
 {
@@ -129,9 +113,9 @@ static const char *data_as_text(struct arena *arena, struct bytes data)
         i += c.len;
     }
     if (is_clean)
-        return format(arena, "%.*s", (int)data.len, data.data ? (const char *)data.data : "");
+        return arena_format(arena, "%.*s", (int)data.len, data.data ? (const char *)data.data : "");
     struct why_quote quote = why_quote(data);
-    return format(arena, "%s", quote.text);
+    return arena_format(arena, "%s", quote.text);
 }
 
 /* ---- batch 1: the folders ---- */
@@ -141,12 +125,13 @@ static enum zkc_err read_folders(struct reading *g, struct why *why)
     struct batch b;
     if (!batch_init(&b, g->arena, 4))
         return g->arena->failed;
-    size_t group = batch_add(&b, ZK_OP_EXISTS, format(g->arena, "/consumers/%s", g->group));
-    size_t ids = batch_add(&b, ZK_OP_CHILDREN, format(g->arena, "/consumers/%s/ids", g->group));
+    size_t group = batch_add(&b, ZK_OP_EXISTS, arena_format(g->arena, "/consumers/%s", g->group));
+    size_t ids =
+        batch_add(&b, ZK_OP_CHILDREN, arena_format(g->arena, "/consumers/%s/ids", g->group));
     size_t owners =
-        batch_add(&b, ZK_OP_CHILDREN, format(g->arena, "/consumers/%s/owners", g->group));
+        batch_add(&b, ZK_OP_CHILDREN, arena_format(g->arena, "/consumers/%s/owners", g->group));
     size_t offsets =
-        batch_add(&b, ZK_OP_CHILDREN, format(g->arena, "/consumers/%s/offsets", g->group));
+        batch_add(&b, ZK_OP_CHILDREN, arena_format(g->arena, "/consumers/%s/offsets", g->group));
     enum zkc_err err = batch_run(&b, g->r, why);
     if (err)
         return err;
@@ -166,7 +151,7 @@ static void take_subscriptions(struct reading *g, struct group_member *m,
     struct assign_subscription *list = arena_alloc_array(g->arena, count, sizeof *list);
     for (size_t i = 0; list && i < count; i++)
         list[i] = (struct assign_subscription){
-            .topic = format(g->arena, "%s", registration->subscriptions[i].topic),
+            .topic = arena_format(g->arena, "%s", registration->subscriptions[i].topic),
             .streams = registration->subscriptions[i].streams,
         };
     m->subscriptions = list;
@@ -184,11 +169,11 @@ static void take_member(struct reading *g, const char *id, const struct zk_resul
     struct zk_registration registration;
     struct why java, why;
     if (zk_registration_read(result->data, &registration, &java, &why) != ZKC_OK) {
-        m->odd = format(g->arena, "%s", why.text);
+        m->odd = arena_format(g->arena, "%s", why.text);
         return;
     }
     if (java.text[0])
-        m->breaks = format(g->arena, "%s", java.text);
+        m->breaks = arena_format(g->arena, "%s", java.text);
     m->pattern = registration.pattern;
     take_subscriptions(g, m, &registration);
     zk_registration_deinit(&registration);
@@ -202,7 +187,7 @@ static enum zkc_err read_members(struct reading *g, struct why *why)
         return g->arena->failed;
     for (size_t i = 0; i < g->ids.count; i++)
         batch_add(&b, ZK_OP_GET,
-                  format(g->arena, "/consumers/%s/ids/%s", g->group, g->ids.list[i]));
+                  arena_format(g->arena, "/consumers/%s/ids/%s", g->group, g->ids.list[i]));
     enum zkc_err err = batch_run(&b, g->r, why);
     for (size_t i = 0; !err && i < g->ids.count; i++) {
         if (b.results[i].zk_rc == ZK_OK)
@@ -229,7 +214,7 @@ static void expand_filter(struct reading *g, struct group_member *m, const struc
     if (m->subscription_count == 0)
         return;
     if (zk_filter_new(m->pattern, raw->topic, true, &filter, &why) != ZKC_OK) {
-        m->filter_odd = format(g->arena, "%s", why.text);
+        m->filter_odd = arena_format(g->arena, "%s", why.text);
         return;
     }
     struct assign_subscription *list = arena_alloc_array(g->arena, topics->count, sizeof *list);
@@ -297,13 +282,13 @@ static enum zkc_err read_topics(struct reading *g, struct zk_result **topic_node
     if (!batch_init(&b, g->arena, 3 * count))
         return g->arena->failed;
     for (size_t i = 0; i < count; i++)
-        batch_add(&b, ZK_OP_GET, format(g->arena, "/brokers/topics/%s", g->topics.list[i]));
+        batch_add(&b, ZK_OP_GET, arena_format(g->arena, "/brokers/topics/%s", g->topics.list[i]));
     for (size_t i = 0; i < count; i++)
         batch_add(&b, ZK_OP_CHILDREN,
-                  format(g->arena, "/consumers/%s/owners/%s", g->group, g->topics.list[i]));
+                  arena_format(g->arena, "/consumers/%s/owners/%s", g->group, g->topics.list[i]));
     for (size_t i = 0; i < count; i++)
         batch_add(&b, ZK_OP_CHILDREN,
-                  format(g->arena, "/consumers/%s/offsets/%s", g->group, g->topics.list[i]));
+                  arena_format(g->arena, "/consumers/%s/offsets/%s", g->group, g->topics.list[i]));
     enum zkc_err err = batch_run(&b, g->r, why);
     if (err)
         return err;
@@ -393,7 +378,7 @@ static void take_offset(struct reading *g, struct group_partition *p,
     if (result->zk_rc != ZK_OK)
         return;
     if (zk_offset_read(result->data, &offset, &why) != ZKC_OK)
-        p->offset_odd = format(g->arena, "%s", why.text);
+        p->offset_odd = arena_format(g->arena, "%s", why.text);
     else if (offset >= 0) /* a negative one means none (ZkUtils) */
         p->offset = offset;
 }
@@ -427,12 +412,15 @@ static enum zkc_err read_partitions(struct reading *g, struct why *why)
         const struct group_topic *t = &view->topics[i];
         for (size_t n = 0; n < t->partition_count; n++) {
             int number = t->partitions[n].partition;
-            batch_add(&b, ZK_OP_GET,
-                      format(g->arena, "/consumers/%s/owners/%s/%d", g->group, t->name, number));
-            batch_add(&b, ZK_OP_GET,
-                      format(g->arena, "/consumers/%s/offsets/%s/%d", g->group, t->name, number));
-            batch_add(&b, ZK_OP_GET,
-                      format(g->arena, "/brokers/topics/%s/partitions/%d/state", t->name, number));
+            batch_add(
+                &b, ZK_OP_GET,
+                arena_format(g->arena, "/consumers/%s/owners/%s/%d", g->group, t->name, number));
+            batch_add(
+                &b, ZK_OP_GET,
+                arena_format(g->arena, "/consumers/%s/offsets/%s/%d", g->group, t->name, number));
+            batch_add(
+                &b, ZK_OP_GET,
+                arena_format(g->arena, "/brokers/topics/%s/partitions/%d/state", t->name, number));
         }
     }
     enum zkc_err err = batch_run(&b, g->r, why);
@@ -455,10 +443,10 @@ static enum zkc_err read_again(struct reading *g, struct why *why)
     struct batch b;
     if (!batch_init(&b, g->arena, 1 + g->topics.count))
         return g->arena->failed;
-    batch_add(&b, ZK_OP_CHILDREN, format(g->arena, "/consumers/%s/ids", g->group));
+    batch_add(&b, ZK_OP_CHILDREN, arena_format(g->arena, "/consumers/%s/ids", g->group));
     for (size_t i = 0; i < g->topics.count; i++)
         batch_add(&b, ZK_OP_CHILDREN,
-                  format(g->arena, "/consumers/%s/owners/%s", g->group, g->topics.list[i]));
+                  arena_format(g->arena, "/consumers/%s/owners/%s", g->group, g->topics.list[i]));
     enum zkc_err err = batch_run(&b, g->r, why);
     if (err)
         return err;

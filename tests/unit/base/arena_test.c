@@ -68,6 +68,20 @@ static void test_clear_keeps_one_block_and_zeroes_again(void **state)
     arena_deinit(&a);
 }
 
+static void test_formats_text(void **state)
+{
+    (void)state;
+    struct arena a;
+    arena_init(&a, 1 << 20);
+    assert_string_equal(arena_format(&a, "/%s/%d", "owners", 7), "/owners/7");
+    assert_string_equal(arena_format(&a, "%s", ""), "");
+    arena_deinit(&a);
+    arena_init(&a, 0);
+    assert_null(arena_format(&a, "%d", 1));
+    assert_int_equal(a.failed, ZKC_ERR_TOO_LARGE);
+    arena_deinit(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -75,6 +89,7 @@ int main(void)
         cmocka_unit_test(test_never_takes_more_than_its_maximum),
         cmocka_unit_test(test_sizes_that_overflow_are_too_large),
         cmocka_unit_test(test_clear_keeps_one_block_and_zeroes_again),
+        cmocka_unit_test(test_formats_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

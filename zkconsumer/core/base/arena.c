@@ -1,5 +1,6 @@
 #include "zkconsumer/core/base/arena.h"
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,4 +89,25 @@ void *arena_alloc(struct arena *a, size_t size)
 void *arena_alloc_array(struct arena *a, size_t count, size_t size)
 {
     return arena_alloc(a, size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
+}
+
+char *arena_vformat(struct arena *a, const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    char *text = len < 0 ? NULL : arena_alloc(a, (size_t)len + 1);
+    if (text)
+        vsnprintf(text, (size_t)len + 1, fmt, args);
+    return text;
+}
+
+char *arena_format(struct arena *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    char *text = arena_vformat(a, fmt, args);
+    va_end(args);
+    return text;
 }

@@ -4,8 +4,10 @@
 #ifndef ZKC_BASE_ARENA_H
 #define ZKC_BASE_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <zkconsumer/error.h>
+#include <zkconsumer/export.h>
 
 struct arena_block;
 
@@ -29,5 +31,9 @@ void *arena_alloc(struct arena *a, size_t size);
 
 /* The same for `count` elements, whatever the product. */
 void *arena_alloc_array(struct arena *a, size_t count, size_t size);
+
+/* Formatted text, in the arena; NULL as above. */
+char *arena_format(struct arena *a, const char *fmt, ...) ZKC_PRINTF(2, 3);
+char *arena_vformat(struct arena *a, const char *fmt, va_list args) ZKC_PRINTF(2, 0);
 
 #endif

@@ -20,4 +20,14 @@ static inline int topic_partition_compare(struct topic_partition a, struct topic
     return c ? c : (a.partition > b.partition) - (a.partition < b.partition);
 }
 
+/* How many at the front are consecutive partitions of one topic; at least 1. */
+static inline size_t topic_partition_run(const struct topic_partition *ps, size_t count)
+{
+    size_t n = 1;
+    while (n < count && strcmp(ps[n].topic, ps[0].topic) == 0 &&
+           ps[n].partition == ps[n - 1].partition + 1)
+        n++;
+    return n;
+}
+
 #endif
