@@ -163,7 +163,7 @@ static int call_client(struct peer *p, const char *path)
     case ZK_OP_GET: return zoo_aget(p->zh, path, 0, on_data, p);
     case ZK_OP_SET: return zoo_aset(p->zh, path, b->data, sizeof b->data, -1, on_stat, p);
     case ZK_OP_CHILDREN: return zoo_aget_children2(p->zh, path, 0, on_children, p);
-    case ZK_OP_DELETE: break;
+    default: break;
     }
     return ZK_BAD_ARGUMENTS;
 }

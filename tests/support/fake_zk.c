@@ -397,6 +397,9 @@ const struct zk_result *fake_zk_run(struct fake_zk *zk, int64_t session, const s
     case ZK_OP_EXISTS:
     case ZK_OP_GET:
     case ZK_OP_CHILDREN: r->zk_rc = run_read(zk, session, op); break;
+    case ZK_OP_SYNC:
+    case ZK_OP_CHECK:
+    case ZK_OP_MULTI: r->zk_rc = ZK_BAD_ARGUMENTS; break;
     }
     r->zxid = zk->zxid;
     return r;

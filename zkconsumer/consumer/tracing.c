@@ -16,7 +16,7 @@ struct tracing {
     char *id; /* registered: what views name */
     uint32_t rebalance, attempt;
     bool in_rebalance;
-    uint64_t ops[7]; /* of the attempt, by enum zk_op_type */
+    uint64_t ops[ZK_OP_TYPE_COUNT]; /* of the attempt, by enum zk_op_type */
     uint64_t bytes_in, bytes_out;
     int64_t zxid_first, zxid_last; /* read in the attempt; 0: not known */
     int64_t phase_ns[4]; /* read, commit, release, claim: time spent waiting for the server */
@@ -288,7 +288,7 @@ static void try_end(struct tracing *t, const struct group_output *o)
     json_bool(j, "ok", o->try_end.ok);
     json_text(j, "why", o->try_end.why);
     json_object_begin(j, "ops");
-    for (int i = 0; i <= ZK_OP_CHILDREN; i++)
+    for (int i = 0; i < ZK_OP_TYPE_COUNT; i++)
         if (t->ops[i])
             json_int(j, zk_op_name((enum zk_op_type)i), (int64_t)t->ops[i]);
     json_object_end(j);

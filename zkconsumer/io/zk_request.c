@@ -97,7 +97,9 @@ static void complete(const void *data, struct zk_result *result, const struct St
         result->stat = (struct zk_stat){.ephemeral_owner = stat->ephemeralOwner,
                                         .czxid = stat->czxid,
                                         .mzxid = stat->mzxid,
-                                        .version = stat->version};
+                                        .pzxid = stat->pzxid,
+                                        .version = stat->version,
+                                        .cversion = stat->cversion};
     answer(request, result);
 }
 
@@ -156,6 +158,9 @@ static int call_client(struct zk_session *s, const char *path, const struct zk_o
     case ZK_OP_GET: return zoo_awget(zh, path, watcher, s, on_data, request);
     case ZK_OP_SET: return zoo_aset(zh, path, data, len, op->version, on_stat, request);
     case ZK_OP_CHILDREN: return zoo_awget_children2(zh, path, watcher, s, on_children, request);
+    case ZK_OP_SYNC:
+    case ZK_OP_CHECK:
+    case ZK_OP_MULTI: break;
     }
     return ZK_BAD_ARGUMENTS;
 }

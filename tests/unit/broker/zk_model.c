@@ -235,6 +235,9 @@ static struct zk_result apply(struct zk_model *z, int client, int64_t session,
         if (n && op->type == ZK_OP_CHILDREN)
             list_children(z, op->path, &r);
         break;
+    case ZK_OP_SYNC:
+    case ZK_OP_CHECK:
+    case ZK_OP_MULTI: fail_msg("the broker sends no %s", zk_op_name(op->type));
     }
     return r;
 }

@@ -43,6 +43,9 @@ const char *zk_op_name(enum zk_op_type type)
     case ZK_OP_GET: return "getData";
     case ZK_OP_SET: return "setData";
     case ZK_OP_CHILDREN: return "getChildren";
+    case ZK_OP_SYNC: return "sync";
+    case ZK_OP_CHECK: return "check";
+    case ZK_OP_MULTI: return "multi";
     }
     return "?";
 }

@@ -37,7 +37,8 @@ const char *zk_rc_name(int zk_rc);
 
 /* True where the outcome of a write is unknown and the operation may be sent again once a
  * connection is there: connection loss, operation timeout, inconsistency, a moved session, and the
- * end of the session (zkclient 0.3 retries all of these by itself, ZkClient.retryUntilConnected). */
+ * end of the session (zkclient 0.3 retries all of these by itself, ZkClient.retryUntilConnected).
+ */
 bool zk_rc_is_retriable(int zk_rc);
 
 enum zk_op_type {
@@ -47,27 +48,47 @@ enum zk_op_type {
     ZK_OP_GET,
     ZK_OP_SET,
     ZK_OP_CHILDREN,
+    ZK_OP_SYNC,  /* the server catches up with the leader before it answers what follows */
+    ZK_OP_CHECK, /* of the version of a node's data; only as a part of a multi */
+    ZK_OP_MULTI, /* all parts or none, as one transaction */
 };
+#define ZK_OP_TYPE_COUNT (ZK_OP_MULTI + 1)
 
-/* "create", "delete", "exists", "getData", "setData", "getChildren". Static. */
+/* "create", "delete", "exists", "getData", "setData", "getChildren", "sync", "check", "multi".
+ * Static. */
 const char *zk_op_name(enum zk_op_type type);
 
 #define ZK_ANY_VERSION (-1)
 
+/* Parts of a multi. */
+#define ZK_PARTS_MAX 256
+
 struct zk_op {
     enum zk_op_type type;
-    const char *path;  /* relative to the chroot, begins with '/' */
-    struct bytes data; /* create, set; null is sent as null (length -1) */
-    int32_t version;   /* delete, set; ZK_ANY_VERSION: unconditional */
-    bool ephemeral;    /* create */
-    bool watch;        /* exists, get, children: leave a one-time watch */
+    const char *path;          /* relative to the chroot, begins with '/'; multi: NULL */
+    struct bytes data;         /* create, set; null is sent as null (length -1) */
+    int32_t version;           /* delete, set, check; ZK_ANY_VERSION: unconditional */
+    bool ephemeral;            /* create */
+    bool watch;                /* exists, get, children: leave a one-time watch */
+    const struct zk_op *parts; /* multi: creates, deletes, sets and checks, 1 .. ZK_PARTS_MAX */
+    size_t part_count;
 };
 
 struct zk_stat {
     int64_t ephemeral_owner; /* session id; 0: persistent */
     int64_t czxid;           /* transaction that created the node */
     int64_t mzxid;           /* transaction that last changed its data */
+    int64_t pzxid;           /* transaction that last created or deleted a child */
     int32_t version;         /* of its data */
+    int32_t cversion;        /* counts its children's creations and deletions */
+};
+
+/* What a part of a multi came to. */
+struct zk_part_result {
+    int zk_rc;           /* of a multi that was refused: the part that failed has its own code,
+                          * ZK_RUNTIME_INCONSISTENCY stands at the parts after it, ZK_OK at those before it,
+                          * which were undone */
+    struct zk_stat stat; /* set; valid when the whole multi is ZK_OK */
 };
 
 /* What an operation came to. All pointers are borrowed for the call that brings it. */
@@ -76,6 +97,8 @@ struct zk_result {
     struct bytes data;           /* get */
     const char *const *children; /* children, in the server's order */
     size_t children_count;
+    const struct zk_part_result *parts; /* multi that the server answered; else NULL */
+    size_t part_count;
     struct zk_stat stat; /* exists, get, children, set; valid when zk_rc is ZK_OK */
     int64_t zxid;        /* last transaction the answering server had applied; 0: unknown */
 };
