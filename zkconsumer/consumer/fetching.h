@@ -6,7 +6,7 @@
 #define ZKC_CONSUMER_FETCHING_H
 
 #include "zkconsumer/consumer/conf.h"
-#include "zkconsumer/consumer/json.h"
+#include "zkconsumer/core/base/json.h"
 #include "zkconsumer/consumer/leader_query.h"
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/consumer/stream.h"

@@ -5,7 +5,7 @@
 #define ZKC_CONSUMER_SOURCE_H
 
 #include "zkconsumer/consumer/dial.h"
-#include "zkconsumer/consumer/json.h"
+#include "zkconsumer/core/base/json.h"
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/fetch/fetch_wire.h"

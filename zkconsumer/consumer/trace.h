@@ -9,7 +9,7 @@
 #ifndef ZKC_CONSUMER_TRACE_H
 #define ZKC_CONSUMER_TRACE_H
 
-#include "zkconsumer/consumer/json.h"
+#include "zkconsumer/core/base/json.h"
 #include <stdbool.h>
 #include <stdint.h>
 

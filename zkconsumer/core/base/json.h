@@ -1,8 +1,8 @@
 /* A writer of JSON text into a buffer, for traces and statistics: integers stay integers, text is
  * escaped and made valid UTF-8 (bytes that are not become U+FFFD). Commas are its business. Errors
  * are the buffer's (core/base/buf.h): look once at the end. */
-#ifndef ZKC_CONSUMER_JSON_H
-#define ZKC_CONSUMER_JSON_H
+#ifndef ZKC_BASE_JSON_H
+#define ZKC_BASE_JSON_H
 
 #include "zkconsumer/core/base/buf.h"
 

@@ -1,4 +1,4 @@
-#include "zkconsumer/consumer/json.h"
+#include "zkconsumer/core/base/json.h"
 #include "zkconsumer/core/base/utf8.h"
 #include <inttypes.h>
 #include <stdarg.h>

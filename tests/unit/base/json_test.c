@@ -1,5 +1,5 @@
 #include "tests/unit/test.h"
-#include "zkconsumer/consumer/json.h"
+#include "zkconsumer/core/base/json.h"
 
 #define MAX 65536
 
