@@ -120,6 +120,13 @@ static bool copy_partitions(struct kept_view *v, const struct topic_partition *p
     return true;
 }
 
+const char *const *view_members(struct check *c, const struct member *m, size_t *count)
+{
+    const struct kept_view *v = m->has_view ? find_view(c, m->view) : NULL;
+    *count = v ? v->member_count : 0;
+    return v ? (const char *const *)v->members : NULL;
+}
+
 static void keep_view(struct check *c, const struct trace_event *e)
 {
     if (!e->view.members || !e->view.partitions || find_view(c, e->view.hash))

@@ -33,6 +33,17 @@ static const struct {
     [CHECK_Z9] = {"Z9", "an ended session writes nothing; its nodes go at one zxid", CHECK_TIMES},
     [CHECK_Z10] = {"Z10", "a read after sync sees what was committed before it", CHECK_TIMES},
     [CHECK_Z11] = {"Z11", "committed writes form one order", CHECK_TIMES},
+    [CHECK_SF1] = {"SF1", "safe: stopped and drained, or its time up, before the release",
+                   CHECK_TIMES},
+    [CHECK_SF2] = {"SF2", "safe: nothing handed out after the lease's end", CHECK_TIMES},
+    [CHECK_SF3] = {"SF3", "safe: no two hand out a partition at a time", CHECK_TIMES},
+    [CHECK_SF4] = {"SF4", "safe: nobody deletes another session's owner znode", CHECK_TIMES},
+    [CHECK_SF5] = {"SF5", "safe: committed offsets never go back, owners start at them",
+                   CHECK_TIMES},
+    [CHECK_SF6] = {"SF6", "safe: every own owner znode is known to its member", CHECK_TIMES},
+    [CHECK_SF7] = {"SF7", "safe: without faults every partition is delivered", CHECK_PARTITIONS},
+    [CHECK_SF8] = {"SF8", "safe: a decision is of a membership since its own registration",
+                   CHECK_TIMES},
     [CHECK_C9] = {"orphans", "C9: partitions without believer at the end", CHECK_PARTITIONS},
     [CHECK_DUAL] = {"dual_ps", "time with two or more active members", CHECK_NS},
     [CHECK_LATENT] = {"latent_ps", "time with one active and further believers", CHECK_NS},
@@ -236,14 +247,17 @@ void check_take(const struct trace_event *e, void *check)
     if (c->failed)
         return;
     check_order(c, e);
-    if (e->t_ns > c->now_ns)
+    if (e->t_ns > c->now_ns) {
+        check_safe_leases(c, e->t_ns);
         c->now_ns = e->t_ns;
+    }
     c->gs = e->gs;
     c->has_gs = c->has_any = true;
     take_other(c, e);
     check_zookeeper(c, e);
     check_attempts(c, e);
     check_deliveries(c, e);
+    check_safe(c, e);
 }
 
 /* ---- results ---- */
@@ -278,6 +292,7 @@ enum zkc_err check_finish(struct check *c)
     add_times(c);
     check_deliveries_finish(c);
     check_zookeeper_finish(c);
+    check_safe_finish(c);
     return c->failed ? ZKC_ERR_NOMEM : ZKC_OK;
 }
 
@@ -339,6 +354,14 @@ static const char *unknown(const struct check *c, enum check_id id)
     case CHECK_Z8: return c->level < 2 ? "operations are in traces of level 2" : NULL;
     case CHECK_Z10:
         return !c->tallies[id].checked ? "nobody sent a sync, or no trace of level 2" : NULL;
+    case CHECK_SF1:
+    case CHECK_SF2:
+    case CHECK_SF3:
+    case CHECK_SF4:
+    case CHECK_SF5:
+    case CHECK_SF6:
+    case CHECK_SF7:
+    case CHECK_SF8: return check_safe_unknown(c, id);
     case CHECK_C9: return c->orphans_known ? NULL : c->orphans_unknown;
     case CHECK_UNSEEN:
         if (!c->has_produce)

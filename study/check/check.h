@@ -3,7 +3,8 @@
  *
  * MUST: a bug of the implementation or of the simulator. COUNT: what is studied; it is measured and
  * never an error. An invariant whose events are not in the trace is not passed: `unknown` says what
- * is missing. Z3, Z4 and Z6 bind mode zookeeper:compat only.
+ * is missing. Z3, Z4 and Z6 bind mode zookeeper:compat only, SF1 - SF8 members in mode
+ * zookeeper:safe; SF3 - SF5 and SF7 promise nothing beside members of another mode.
  *
  * Memory grows with members, partitions, and the gaps in what was delivered; not with the length of
  * the run. Source: reference/rebalance-study.md 5, and 1.2, 1.3, 1.8 for the counts. */
@@ -34,6 +35,14 @@ enum check_id {
     CHECK_Z9,
     CHECK_Z10,
     CHECK_Z11,
+    CHECK_SF1,
+    CHECK_SF2,
+    CHECK_SF3,
+    CHECK_SF4,
+    CHECK_SF5,
+    CHECK_SF6,
+    CHECK_SF7,
+    CHECK_SF8,
     CHECK_MUST_COUNT,            /* above: MUST; below: COUNT */
     CHECK_C9 = CHECK_MUST_COUNT, /* orphans */
     CHECK_DUAL,

@@ -475,6 +475,7 @@ static void body(struct fields *f, struct trace_event *e)
         e->m_start.id = text(f, "id");
         e->m_start.topics = texts(f, "topics", &e->m_start.topic_count);
         e->m_start.strategy = text_or(f, "strategy", "");
+        e->m_start.mode = text_or(f, "mode", "");
         e->m_start.streams = (int32_t)(natural_or(f, "streams", 0) & INT32_MAX);
         break;
     case TRACE_M_EXIT:
@@ -539,6 +540,14 @@ static void body(struct fields *f, struct trace_event *e)
     case TRACE_PROCESSED:
         e->processed.p = partition(f);
         e->processed.offset = number(f, "o");
+        break;
+    case TRACE_LEASE:
+        e->lease.session = hex(f, "sid");
+        e->lease.until_ns = natural_or(f, "until", 0);
+        break;
+    case TRACE_VOID:
+        e->voided.p = partition(f);
+        e->voided.offset = number(f, "o");
         break;
     case TRACE_SAMPLE:
         e->sample.role = text_or(f, "role", "");

@@ -48,7 +48,8 @@ void pair_recount(struct check *c, struct pair *x)
 {
     const struct member *m = &c->members[x->member];
     bool believes = x->believes && m->is_live;
-    bool awake = believes && !m->is_suspended, active = awake && x->fetching;
+    bool awake = believes && !m->is_suspended;
+    bool active = awake && x->fetching && !m->has_lapsed;
     partition_settle(c, x->partition);
     struct partition *p = &c->partitions[x->partition];
     p->believers += (uint32_t)believes - x->is_counted_believer;
@@ -119,6 +120,7 @@ static void book_commit(struct check *c, struct partition *p, int64_t offset)
             counted(c, CHECK_REGRESSION_DEPTH, (uint64_t)(p->committed - offset));
         }
     }
+    p->committed_before = p->committed;
     p->committed = offset;
     p->committed_gs = c->gs;
     if (p->floor < 0)

@@ -47,6 +47,7 @@ struct partition *partition_of(struct check *c, struct topic_partition p, uint32
                                               .owner_member = NAMES_NONE,
                                               .floor = -1,
                                               .committed = -1,
+                                              .committed_before = -1,
                                               .produced = -1};
     }
     if (i == NAMES_NONE) {

@@ -41,9 +41,17 @@ struct pair {
     bool in_registry; /* claimed, and not given back */
     uint32_t claim_rb, claim_i;
     bool is_counted_believer, is_counted_active, is_counted_awake;
+    /* of members in safe mode */
+    uint64_t session;    /* in which the belief began */
+    uint64_t usurped_ns; /* another began to own it while this one did; 0: nobody */
+    uint32_t usurper;
+    bool is_wanted;      /* by the last decision */
+    bool is_drained;     /* since the belief ended */
+    bool has_been_given; /* something was handed out since the belief began */
 };
 
 #define PAUSES_KEPT 16
+#define LEASES_KEPT 8
 
 struct member {
     bool is_live, is_suspended, is_connected;
@@ -64,6 +72,13 @@ struct member {
     bool has_view, has_view_in_force;
     int64_t zxid_seen;
     uint64_t session;
+    /* of safe mode */
+    bool is_safe, has_lapsed;
+    struct lease {
+        uint64_t session, from_ns, to_ns;
+    } leases[LEASES_KEPT]; /* times in which messages may be handed out, the last ones: a ring */
+    size_t lease_count;
+    uint64_t registered_at; /* place in check.memberships of its registration; 0: none */
 };
 
 struct partition {
@@ -75,8 +90,9 @@ struct partition {
     uint64_t owner_session;
     uint32_t owner_member; /* NAMES_NONE: not known */
     struct offsets delivered, skipped;
-    int64_t floor;     /* offsets below do not concern this run; -1: not known */
-    int64_t committed; /* -1: none seen */
+    int64_t floor;            /* offsets below do not concern this run; -1: not known */
+    int64_t committed;        /* -1: none seen */
+    int64_t committed_before; /* the one before it */
     uint64_t committed_gs;
     bool is_committed_by_txn;
     int64_t produced; /* highest offset; -1: none seen */
@@ -97,6 +113,7 @@ struct session {
     bool is_known; /* whose it is */
     bool is_closed;
     int64_t closed_zxid;
+    uint64_t closed_ns;
     char *consumer_id; /* owned */
 };
 
@@ -124,7 +141,8 @@ struct subscription { /* of a consumer id */
     char strategy[16];
 };
 
-#define VIEWS_KEPT 64
+#define VIEWS_KEPT       64
+#define MEMBERSHIPS_KEPT 1024
 struct kept_view {
     uint64_t hash;
     bool is_used;
@@ -187,6 +205,13 @@ struct check {
     size_t view_count;
     uint64_t orphans;
     bool orphans_known;
+    /* safe mode */
+    bool has_safe, has_other; /* members of it, and of another */
+    bool has_leases, has_drains;
+    uint64_t lapse_ns;                      /* the next end of a lease; 0: none runs */
+    uint64_t memberships[MEMBERSHIPS_KEPT]; /* sums of the hashes of all registered: a ring */
+    uint64_t membership_count;              /* places so far: the newest is the last */
+    uint64_t registered;                    /* the sum now */
     const char *orphans_unknown;
 };
 
@@ -220,6 +245,16 @@ void check_deliveries_finish(struct check *c);                       /* C9, C10 
 void check_attempts(struct check *c, const struct trace_event *e);   /* Z3 - Z6, C7, views */
 void check_zookeeper(struct check *c, const struct trace_event *e);  /* Z1, Z2, Z5, Z7 - Z11 */
 void check_zookeeper_finish(struct check *c);
+void check_safe(struct check *c, const struct trace_event *e); /* SF1 - SF8; after the others */
+void check_safe_leases(struct check *c, uint64_t t_ns);        /* before the time goes on to t_ns */
+void check_safe_finish(struct check *c);
+const char *check_safe_unknown(const struct check *c, enum check_id id);
+
+/* The members of the view that this member has read last; NULL: not known. */
+const char *const *view_members(struct check *c, const struct member *m, size_t *count);
+
+/* True when nothing was done to the world for so long that everything should have settled. */
+bool check_is_quiet(const struct check *c, uint64_t since_ns);
 
 /* Brings the times of a partition up to now (1.2); call before what they depend on changes. */
 void partition_settle(struct check *c, uint32_t partition);

@@ -138,6 +138,8 @@ static void close_session(struct check *c, const struct trace_txn *x)
         violated(c, CHECK_Z9, UINT64_MAX,
                  "session %" PRIx64 " ends at zxid %" PRId64 ", and again at %" PRId64, x->session,
                  s->closed_zxid, x->zxid);
+    if (!s->is_closed)
+        s->closed_ns = c->now_ns;
     s->is_closed = true;
     s->closed_zxid = x->zxid;
     if (x->part + 1 < x->parts)
@@ -379,7 +381,7 @@ static const char *members_path(const struct check *c)
     return c->ids_path[0] ? c->ids_path : NULL;
 }
 
-static bool is_quiet(const struct check *c, uint64_t t_ns)
+bool check_is_quiet(const struct check *c, uint64_t t_ns)
 {
     return c->now_ns >= QUIET_NS && t_ns <= c->now_ns - QUIET_NS;
 }
@@ -392,7 +394,7 @@ static void check_at_rest(struct check *c)
     for (uint32_t i = 0; path && c->has_ops && i < c->member_names.count; i++) {
         const struct member *m = &c->members[i];
         if (!m->is_live || m->is_suspended || !m->is_connected || m->in_rebalance ||
-            !is_quiet(c, m->connected_ns) || !m->has_view)
+            !check_is_quiet(c, m->connected_ns) || !m->has_view)
             continue;
         const struct watch *w = watch_of(c, path, i, WATCH_CHILDREN);
         checked(c, CHECK_Z7);
@@ -406,7 +408,7 @@ static void check_at_rest(struct check *c)
  */
 void check_zookeeper_finish(struct check *c)
 {
-    if (!c->has_txns || c->watches_overtaken || !is_quiet(c, c->fault_ns))
+    if (!c->has_txns || c->watches_overtaken || !check_is_quiet(c, c->fault_ns))
         return;
     check_at_rest(c);
     for (uint32_t i = 0; i < c->watch_names.count; i++) {
@@ -415,7 +417,7 @@ void check_zookeeper_finish(struct check *c)
         const struct change *change = change_of(c, c->watch_names.list[i].text);
         if (!w->is_armed || c->watch_names.list[i].number % 2 != WATCH_CHILDREN || !change ||
             w->session != m->session || !m->is_live || m->is_suspended || !m->is_connected ||
-            !is_quiet(c, m->connected_ns) || !is_quiet(c, change->t_ns))
+            !check_is_quiet(c, m->connected_ns) || !check_is_quiet(c, change->t_ns))
             continue;
         checked(c, CHECK_Z7);
         if (w->zxid < change->zxid)

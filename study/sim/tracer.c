@@ -111,6 +111,18 @@ static void add_body(uint64_t *h, const struct trace_event *e)
         add(h, e->deliver.first_ns);
         add(h, e->deliver.last_ns);
         break;
+    case TRACE_PROCESSED:
+        add_partition(h, e->processed.p);
+        add(h, (uint64_t)e->processed.offset);
+        break;
+    case TRACE_LEASE:
+        add(h, e->lease.session);
+        add(h, e->lease.until_ns);
+        break;
+    case TRACE_VOID:
+        add_partition(h, e->voided.p);
+        add(h, (uint64_t)e->voided.offset);
+        break;
     default: break;
     }
 }

@@ -40,6 +40,8 @@ static const struct {
     [TRACE_COMMIT] = {"commit", 1},
     [TRACE_DELIVER] = {"deliver", 0},
     [TRACE_PROCESSED] = {"processed", 1},
+    [TRACE_LEASE] = {"lease", 1},
+    [TRACE_VOID] = {"void", 1},
     [TRACE_SAMPLE] = {"sample", 1},
     [TRACE_VIOL] = {"viol", 0},
 };

@@ -51,6 +51,8 @@ enum trace_type {
     TRACE_COMMIT,
     TRACE_DELIVER,
     TRACE_PROCESSED,
+    TRACE_LEASE,
+    TRACE_VOID,
     TRACE_SAMPLE,
     TRACE_VIOL,
 };
@@ -159,7 +161,8 @@ struct trace_event {
             const char *const *topics;
             size_t topic_count;
             const char *strategy;
-            int32_t streams; /* of each topic; 0: not known */
+            int32_t streams;  /* of each topic; 0: not known */
+            const char *mode; /* "zookeeper:safe", ...; "" or NULL: the run's */
         } m_start;
         struct {
             bool is_clean;
@@ -274,7 +277,15 @@ struct trace_event {
         struct {
             struct topic_partition p;
             int64_t offset;
-        } processed;
+        } processed; /* the application is done with what it was given, below offset */
+        struct {
+            uint64_t session;
+            uint64_t until_ns; /* nothing is handed out from then on; on the run's clock */
+        } lease;               /* safe: as it is from now on */
+        struct {
+            struct topic_partition p;
+            int64_t offset; /* what was handed out from here on no longer counts */
+        } voided;           /* safe: the hand-over's time is up */
         struct {
             const char *role;
             uint64_t watches, queue;

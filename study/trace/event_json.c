@@ -256,6 +256,7 @@ static void body(struct buf *b, const struct trace_event *e)
         text(b, "id", e->m_start.id);
         texts(b, "topics", e->m_start.topics, e->m_start.topic_count);
         text_if(b, "strategy", e->m_start.strategy);
+        text_if(b, "mode", e->m_start.mode);
         number_if(b, "streams", e->m_start.streams, 0);
         break;
     case TRACE_M_EXIT:
@@ -362,6 +363,14 @@ static void body(struct buf *b, const struct trace_event *e)
     case TRACE_PROCESSED:
         partition(b, e->processed.p);
         number(b, "o", e->processed.offset);
+        break;
+    case TRACE_LEASE:
+        hex(b, "sid", e->lease.session);
+        natural(b, "until", e->lease.until_ns);
+        break;
+    case TRACE_VOID:
+        partition(b, e->voided.p);
+        number(b, "o", e->voided.offset);
         break;
     case TRACE_SAMPLE:
         text(b, "role", e->sample.role);
