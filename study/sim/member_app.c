@@ -361,7 +361,7 @@ void app_keep_positions(struct member *m)
     for (size_t i = 0; i < m->held_count; i++) {
         const struct held *h = &m->held[i];
         m->positions[i] =
-            (struct group_position){h->name, h->partition, is_ahead ? h->fetched : h->taken};
+            (struct group_position){h->name, h->partition, is_ahead ? h->fetched : h->taken, 0};
     }
 }
 

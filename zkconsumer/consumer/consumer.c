@@ -463,8 +463,8 @@ static struct commit *copy_commit(const struct call *call)
             commit_free(commit);
             return NULL;
         }
-        commit->list[commit->count++] =
-            (struct group_position){topic, call->positions[i].partition, call->positions[i].offset};
+        commit->list[commit->count++] = (struct group_position){topic, call->positions[i].partition,
+                                                                call->positions[i].offset, 0};
     }
     if (!commit->list) {
         commit_free(commit);

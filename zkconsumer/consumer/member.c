@@ -86,7 +86,7 @@ static void keep_positions(zkc_consumer *c, const struct zkc_owned *list, size_t
     }
     for (size_t i = 0; i < count; i++)
         c->stopped[c->stopped_count++] =
-            (struct group_position){list[i].topic, list[i].partition, list[i].offset};
+            (struct group_position){list[i].topic, list[i].partition, list[i].offset, 0};
 }
 
 static void keep_current_positions(zkc_consumer *c)
@@ -411,6 +411,14 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
     case GROUP_OUT_COMMIT:
     case GROUP_OUT_TRY_END:
     case GROUP_OUT_BACKOFF: break; /* the trace has them */
+    case GROUP_OUT_OPEN_SESSION:
+    case GROUP_OUT_LEASE:
+    case GROUP_OUT_FETCH_START:
+    case GROUP_OUT_FETCH_STOP:
+    case GROUP_OUT_VOID:
+    case GROUP_OUT_WAITING:
+    case GROUP_OUT_EVICTED:
+    case GROUP_OUT_FOREIGN: break; /* of zk_safe, which is not bound yet */
     }
 }
 

@@ -18,17 +18,29 @@ enum group_input_type {
     GROUP_IN_LEADER_LOST,  /* this partition's broker does not lead it, or is gone */
     GROUP_IN_TIME,         /* the deadline has passed */
     GROUP_IN_LEAVE,        /* the application closes the consumer */
+    /* ---- of zk_safe only ---- */
+    GROUP_IN_DRAINED,        /* answers GROUP_OUT_FETCH_STOP: nothing of that claim is out */
+    GROUP_IN_SESSION_CLOSED, /* answers GROUP_OUT_CLOSE_SESSION */
+    GROUP_IN_POLLED,         /* the application asks for messages; needed only from a member that is
+                              * evicted (polled_ms tells the rest) */
+    GROUP_IN_VIEW,           /* what the observer of the process has read */
 };
+
+struct zk_view;
 
 struct group_input {
     enum group_input_type type;
-    int64_t now_ms;  /* monotonic */
-    int64_t wall_ms; /* since 1970, for the timestamps in znodes */
+    int64_t now_ms;    /* monotonic; of zk_safe: of a clock that counts system suspend */
+    int64_t wall_ms;   /* since 1970, for the timestamps in znodes */
+    int64_t polled_ms; /* zk_safe: when the application last asked for a message, on now_ms's clock;
+                        * negative: polling is not limited */
     union {
         struct {
             int64_t session_id;
             int64_t timeout_ms; /* as negotiated */
             bool is_new;
+            int64_t connect_sent_ms; /* zk_safe: when the connect request that was answered was
+                                      * sent, or earlier; never later */
         } connected;
         struct {
             enum group_lane lane;
@@ -39,7 +51,8 @@ struct group_input {
         struct {
             const struct group_position *list;
             size_t count;
-        } positions; /* of STOPPED and POSITIONS: all partitions held */
+        } positions; /* of STOPPED and POSITIONS: all partitions held (zk_safe: claims whose gate is
+                      * open, or stopped and not drained) */
         struct {
             const struct group_position *list;
             size_t count;
@@ -57,6 +70,16 @@ struct group_input {
             const char *topic;
             int32_t partition;
         } leader_lost;
+        struct {
+            const char *topic;
+            int32_t partition;
+            uint64_t claim;   /* number */
+            int64_t finished; /* next after what the application has finished; -1: nothing */
+        } drained;
+        struct {
+            const struct zk_view *view; /* NULL: the observer is lost; until the next one the member
+                                         * reads by itself */
+        } view;
     };
 };
 

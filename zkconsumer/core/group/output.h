@@ -15,8 +15,12 @@ enum group_lane {
     GROUP_LANE_EVENTS,    /* zkclient's event thread: re-arms watches; registers again */
     GROUP_LANE_COMMIT,    /* offset commits: timer, explicit, and those of a rebalance */
     GROUP_LANE_FINDER,    /* the leader finder's broker scans */
+    /* These two are no lanes in that sense: any number of operations may be under way, told apart
+     * by `seq` alone. They are sent in order on one connection, and never a second time. */
+    GROUP_LANE_SAFE, /* zk_safe */
+    GROUP_LANE_VIEW, /* zk_viewer, within zk_safe or as the observer of a process */
 };
-#define GROUP_LANE_COUNT 4
+#define GROUP_LANE_COUNT 4 /* of the serial ones */
 
 /* A partition of ours. */
 struct group_claim {
@@ -25,12 +29,15 @@ struct group_claim {
     int32_t thread;       /* number of the stream of this topic */
     int64_t offset;       /* next to read as stored; -1: none, auto.offset.reset decides */
     uint32_t topic_index; /* in the machine's own subscription */
+    uint64_t number;      /* zk_safe: counts from 1 in a machine's life, never reused; else 0 */
+    int64_t session_id;   /* zk_safe: that claimed it; its lease is this claim's lease */
 };
 
 struct group_position {
     const char *topic;
     int32_t partition;
-    int64_t offset; /* next to hand out; -1: not known yet */
+    int64_t offset; /* next to hand out; -1: not known yet. zk_safe: next after what is finished */
+    uint64_t claim; /* zk_safe: number of the claim this is of; 0: whatever is owned now */
 };
 
 /* A leader that was found. */
@@ -49,6 +56,12 @@ enum group_stop_why {
     GROUP_STOP_LEAVE,
 };
 
+/* Why the gate of a claim closes. */
+enum group_gate {
+    GROUP_GATE_REVOKED, /* given back in order: what the application finishes still counts */
+    GROUP_GATE_LOST,    /* it may be another's already */
+};
+
 enum group_output_type {
     /* ---- to do ---- */
     GROUP_OUT_OP,            /* send op; answer with the same lane and seq */
@@ -60,7 +73,19 @@ enum group_output_type {
     GROUP_OUT_LEADERS,       /* hand these partitions to the fetchers of their leaders */
     GROUP_OUT_COMMIT_QUEUED, /* answers GROUP_IN_COMMIT: by this job, or refused */
     GROUP_OUT_COMMITTED,     /* the commit job has ended */
-    GROUP_OUT_CLOSE_SESSION, /* the last of all: everything is done that can be done */
+    GROUP_OUT_CLOSE_SESSION, /* the last of all: everything is done that can be done. zk_safe: feed
+                              * GROUP_IN_SESSION_CLOSED when it is closed; an evicted member goes on
+                              */
+    /* ---- to do, of zk_safe only ---- */
+    GROUP_OUT_OPEN_SESSION, /* a new session, please, after one that was closed */
+    GROUP_OUT_LEASE, /* of a session: what was claimed in it is handed out before end_ms only */
+    GROUP_OUT_FETCH_START, /* open the gate of this claim and fetch from its offset as soon as the
+                            * leader is known */
+    GROUP_OUT_FETCH_STOP,  /* close the gate of this claim at once, drop what is queued, stop
+                            * fetching;  then feed GROUP_IN_DRAINED, once nothing of it is in the
+                            * application's  hands (at once where nothing is) */
+    GROUP_OUT_VOID, /* of a claim that was stopped: what is still out does not count any more,
+                     * no GROUP_IN_DRAINED is needed */
     /* ---- to know ---- */
     GROUP_OUT_NOTICE,  /* a line for the log, or an error for the application */
     GROUP_OUT_STATE,   /* registered, settled: what zkc_consumer_wait() waits for */
@@ -76,6 +101,12 @@ enum group_output_type {
     GROUP_OUT_TRY_END,
     GROUP_OUT_BACKOFF,
     GROUP_OUT_REBALANCE_END,
+    /* ---- to know, of zk_safe only ---- */
+    GROUP_OUT_WAITING, /* a partition that we should have is another's; told again when that
+                        * changes; holder NULL: it is over */
+    GROUP_OUT_EVICTED, /* the application has not polled for the limit: everything is given back and
+                        * the session ends; the next poll joins again */
+    GROUP_OUT_FOREIGN, /* somebody else has written the offset of a partition that we own */
 };
 
 struct group_view_member {
@@ -177,11 +208,40 @@ struct group_output {
             bool ok;
             bool gave_up;
         } rebalance_end;
+        struct group_claim fetch_start; /* offset -1: none is stored, auto.offset.reset decides */
+        struct {
+            const char *topic;
+            int32_t partition;
+            uint64_t claim; /* number */
+            enum group_gate gate;
+        } fetch_stop; /* of FETCH_STOP and VOID */
+        struct {
+            int64_t session_id;
+            int64_t end_ms; /* INT64_MAX: no end; INT64_MIN: over */
+        } lease;
+        struct {
+            const char *topic;
+            int32_t partition;
+            const char *holder; /* content of the owner node: a thread id; NULL: it is over */
+            int64_t since_ms;
+        } waiting;
+        struct {
+            int64_t limit_ms;
+            int64_t polled_ms; /* last poll */
+        } evicted;
+        struct {
+            const char *topic;
+            int32_t partition;
+            int64_t found;      /* -1: none: the node was deleted */
+            int64_t expected;   /* what we wrote or read last; -1: none */
+            const char *holder; /* content of the owner node; NULL: not known */
+            bool is_obeyed;     /* it was a forced reset by our tools: we go on from there */
+        } foreign;
     };
 };
 
-#define GROUP_OUTPUTS_MAX      48
-#define GROUP_OUTPUT_TEXT_SIZE 4096
+#define GROUP_OUTPUTS_MAX      512
+#define GROUP_OUTPUT_TEXT_SIZE 16384
 
 /* The outputs of one step. Large: keep one per loop, not one per member. */
 struct group_outputs {

@@ -257,7 +257,9 @@ static void take_result(struct reader *r, const struct group_input *in, struct g
     case GROUP_LANE_FINDER:
         finder_answer(&r->finder, r->now_ms, answer, r->lanes, r->connected, out);
         break;
-    case GROUP_LANE_EVENTS: assert(!"a reader watches nothing");
+    case GROUP_LANE_EVENTS:
+    case GROUP_LANE_SAFE:
+    case GROUP_LANE_VIEW: assert(!"a reader watches nothing");
     }
 }
 
@@ -301,7 +303,11 @@ void reader_step(struct reader *r, const struct group_input *in, struct group_ou
     case GROUP_IN_TIME: time_passed(r, out); break;
     case GROUP_IN_LEAVE: leave(r, out); break;
     case GROUP_IN_WATCH:
-    case GROUP_IN_POSITIONS: break;
+    case GROUP_IN_POSITIONS:
+    case GROUP_IN_DRAINED:
+    case GROUP_IN_SESSION_CLOSED:
+    case GROUP_IN_POLLED:
+    case GROUP_IN_VIEW: break;
     }
     drive_committer(r, NULL, out);
     finder_run(&r->finder, r->now_ms, r->lanes, r->connected, false, out);

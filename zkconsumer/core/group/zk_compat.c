@@ -202,6 +202,8 @@ static void take_result(struct zk_compat *m, const struct group_input *in,
     case GROUP_LANE_FINDER:
         finder_answer(&m->finder, m->now_ms, answer, m->lanes, m->connected, out);
         return;
+    case GROUP_LANE_SAFE:
+    case GROUP_LANE_VIEW: assert(!"no lane of this machine");
     }
 }
 
@@ -322,6 +324,10 @@ void zk_compat_step(struct zk_compat *m, const struct group_input *in, struct gr
     case GROUP_IN_LEADER_LOST: leader_lost(m, in, out); break;
     case GROUP_IN_TIME: time_passed(m, out); break;
     case GROUP_IN_LEAVE: m->leave_wanted = true; break;
+    case GROUP_IN_DRAINED:
+    case GROUP_IN_SESSION_CLOSED:
+    case GROUP_IN_POLLED:
+    case GROUP_IN_VIEW: break; /* of zk_safe */
     }
     pump(m, out);
     if (m->state == LEAVING && m->is_stopped && committer_is_idle(&m->committer)) {
