@@ -9,5 +9,6 @@ extern const struct cli_command command_sweep;
 extern const struct cli_command command_story;
 extern const struct cli_command command_shrink;
 extern const struct cli_command command_check;
+extern const struct cli_command command_record;
 
 #endif

@@ -8,6 +8,7 @@
 
 static const struct cli_command *const commands[] = {
     &command_sim, &command_sweep, &command_story, &command_shrink, &command_check,
+    &command_record,
 };
 
 static enum cli_exit written(void)
