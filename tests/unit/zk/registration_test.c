@@ -1,6 +1,7 @@
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/test.h"
 #include "tests/unit/vectors.h"
+#include "tests/unit/zk/plain.h"
 #include "zkconsumer/core/zk/path.h"
 #include "zkconsumer/core/zk/registration.h"
 
@@ -312,6 +313,44 @@ static void test_cut_anywhere(void **state)
     }
 }
 
+/* ---- plain and others ---- */
+
+/* All that was read, or why it was not. */
+static void outcome(struct bytes data, struct buf *out)
+{
+    struct zk_registration r;
+    struct why java, why;
+    enum zkc_err err = zk_registration_read(data, &r, &java, &why);
+    if (err) {
+        buf_appendf(out, "%s", zkc_err_name(err));
+        return;
+    }
+    zk_registration_write(out, &r);
+    buf_appendf(out, " %d %s", (int)r.pattern, java.text[0] ? "not Java" : "");
+    zk_registration_deinit(&r);
+}
+
+static const char plain[] = "{\"version\":1,\"subscription\":{\"a\":10,\"b.c\":2},\"pattern\":"
+                            "\"static\",\"timestamp\":\"1424\",\"strategy\":\"ceil\"}";
+
+static void test_plain_is_read_as_others(void **state)
+{
+    (void)state;
+    expect_same_when_changed(plain, outcome);
+    struct buf many; /* more subscriptions than are read straight; the last one comes twice */
+    buf_init(&many, 10000);
+    for (int n = 14; n < 20; n++)
+        for (int last = n - 1; last <= n; last++) {
+            buf_clear(&many);
+            buf_append_text(&many, "{\"version\":1,\"subscription\":{");
+            for (int i = 0; i < n; i++)
+                buf_appendf(&many, "%s\"t%d\":%d", i ? "," : "", i, i + 1);
+            buf_appendf(&many, ",\"t%d\":7},\"pattern\":\"static\"}", last);
+            expect_same_behind_a_blank((const char *)many.data, many.len, outcome);
+        }
+    buf_deinit(&many);
+}
+
 static enum zkc_err read_once(const void *data)
 {
     struct zk_registration r;
@@ -329,6 +368,7 @@ static void test_out_of_memory(void **state)
 {
     (void)state;
     alloc_fail_each(read_once, rich);
+    alloc_fail_each(read_once, plain);
 }
 
 int main(void)
@@ -337,7 +377,8 @@ int main(void)
         cmocka_unit_test(test_writes_as_java), cmocka_unit_test(test_reads_what_it_writes),
         cmocka_unit_test(test_reads_as_java),  cmocka_unit_test(test_reads_more_than_java),
         cmocka_unit_test(test_refuses),        cmocka_unit_test(test_large_data),
-        cmocka_unit_test(test_cut_anywhere),   cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_cut_anywhere),   cmocka_unit_test(test_plain_is_read_as_others),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

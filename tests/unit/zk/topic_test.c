@@ -1,5 +1,6 @@
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/test.h"
+#include "tests/unit/zk/plain.h"
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/zk/path.h"
 #include "zkconsumer/core/zk/topic.h"
@@ -157,6 +158,34 @@ static void test_partition_state_refused(void **state)
     }
 }
 
+/* What was read, or why it was not; the text of jansson's message apart, which has a position. */
+static void outcome(struct bytes data, struct buf *out)
+{
+    struct zk_topic t;
+    struct why why;
+    enum zkc_err err = zk_topic_read(data, &t, &why);
+    buf_appendf(out, "%s %d ", zkc_err_name(err), why.text[0] != '\0');
+    if (err)
+        return;
+    describe(&t, out);
+    zk_topic_deinit(&t);
+}
+
+static void test_plain_is_read_as_others(void **state)
+{
+    (void)state;
+    expect_same_when_changed("{\"version\":1,\"partitions\":{\"0\":[1,2],\"12\":[3],\"1\":[]}}",
+                             outcome);
+    static const char *const odd[] = {
+        "{\"version\":1,\"partitions\":{\"0\":[1],\"0\":[2]}}",
+        "{\"version\":1,\"partitions\":{\"1\":[1],\"0\":[2],\"1\":[3]}}",
+        "{\"version\":1,\"partitions\":{\"999999999\":[999999999],\"1000000000\":[2147483647]}}",
+        "{\"version\":1,\"partitions\":{\"0\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}}",
+        "{\"version\":1,\"partitions\":{\"0\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}}"};
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++)
+        expect_same_behind_a_blank(odd[i], strlen(odd[i]), outcome);
+}
+
 static enum zkc_err read_topic_once(const void *data)
 {
     struct zk_topic t;
@@ -181,6 +210,7 @@ static void test_out_of_memory(void **state)
 {
     (void)state;
     alloc_fail_each(read_topic_once, readable[0].data);
+    alloc_fail_each(read_topic_once, "{ \"partitions\":{\"0\":[1,2],\"1\":[2]}}");
     alloc_fail_each(read_state_once, "{\"leader\":1,\"leader_epoch\":1,\"isr\":[1]}");
 }
 
@@ -192,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_large_data),
         cmocka_unit_test(test_partition_state),
         cmocka_unit_test(test_partition_state_refused),
+        cmocka_unit_test(test_plain_is_read_as_others),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -235,7 +235,7 @@ static enum attempt_step expand_filter(struct attempt *a, struct attempt_member 
     return ok ? ATTEMPT_NEXT_PHASE : attempt_no_memory(a);
 }
 
-/* Takes the data of names[member_count]. */
+/* Takes the data of names[member_count], and the name with it. */
 static enum attempt_step take_member(struct attempt *a, const struct zk_result *answer,
                                      struct zk_op *op)
 {
@@ -244,10 +244,9 @@ static enum attempt_step take_member(struct attempt *a, const struct zk_result *
         read_registration(a, a->names[a->member_count], answer, &m.registration);
     if (step != ATTEMPT_NEXT_PHASE)
         return step;
-    m.consumer_id = strdup(a->names[a->member_count]);
+    m.consumer_id = a->names[a->member_count];
+    a->names[a->member_count] = NULL;
     a->members[a->member_count++] = m;
-    if (!m.consumer_id)
-        return attempt_no_memory(a);
     if (m.registration.pattern == ZK_PATTERN_STATIC)
         return expand_static(&a->members[a->member_count - 1]) ? members_send(a, op)
                                                                : attempt_no_memory(a);

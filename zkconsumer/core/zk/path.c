@@ -10,12 +10,15 @@ static char *format(const char *fmt, ...) ZKC_PRINTF(1, 2);
 
 static char *format(const char *fmt, ...)
 {
+    char most[256]; /* nearly all of them */
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, fmt, args);
+    int len = vsnprintf(most, sizeof most, fmt, args);
     char *text = len < 0 ? NULL : malloc((size_t)len + 1);
-    if (text)
+    if (text && (size_t)len < sizeof most)
+        memcpy(text, most, (size_t)len + 1);
+    else if (text)
         vsnprintf(text, (size_t)len + 1, fmt, again);
     va_end(again);
     va_end(args);

@@ -34,6 +34,7 @@ struct zk_registration {
     size_t subscription_count;             /* 0: a member that owns nothing (legal, static) */
     char *timestamp;                       /* decimal milliseconds; NULL: none */
     char *strategy; /* our extra field, the assignment strategies it knows; NULL: none */
+    void *memory;   /* owned: one block behind all that was read; NULL: of nothing that was read */
 };
 
 /* Appends the node's data, byte for byte as 0.8.2 does: fields in its order, subscriptions in the

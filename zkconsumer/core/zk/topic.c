@@ -1,5 +1,7 @@
 #include "zkconsumer/core/zk/topic.h"
 #include "zkconsumer/core/zk/json.h"
+#include "zkconsumer/core/zk/path.h"
+#include "zkconsumer/core/zk/plain.h"
 #include <stdlib.h>
 
 /* A list of 32-bit integers; *out is NULL when it is empty. */
@@ -64,6 +66,81 @@ static void drop_doubles(struct zk_topic *topic)
     topic->partition_count = kept;
 }
 
+/* ---- topics as they nearly always are: {"version":1,"partitions":{"1":[2,3],"0":[1]}} ---- */
+
+#define PLAIN_REPLICAS_MAX 16
+
+/* After the opening bracket; takes the closing one. */
+static bool plain_ids(struct zk_plain *p, int32_t *ids, size_t *count)
+{
+    for (*count = 0; *count < PLAIN_REPLICAS_MAX; ++*count) {
+        if (zk_plain_skip(p, "]"))
+            return true;
+        if ((*count && !zk_plain_skip(p, ",")) || !zk_plain_number(p, &ids[*count]))
+            return false;
+    }
+    return zk_plain_skip(p, "]");
+}
+
+static bool plain_partition(struct zk_plain *p, struct zk_replicas *out, enum zkc_err *err)
+{
+    int32_t ids[PLAIN_REPLICAS_MAX];
+    if (!zk_plain_skip(p, "\"") || !zk_plain_number(p, &out->partition) ||
+        !zk_plain_skip(p, "\":[") || !plain_ids(p, ids, &out->broker_count))
+        return false;
+    size_t size = out->broker_count * sizeof *ids;
+    out->broker_ids = size ? malloc(size) : NULL;
+    if (size && !out->broker_ids)
+        *err = ZKC_ERR_NOMEM;
+    else if (size)
+        memcpy(out->broker_ids, ids, size);
+    return !*err;
+}
+
+/* After the opening brace; takes the closing one. */
+static bool plain_partitions(struct zk_plain *p, struct zk_topic *out, enum zkc_err *err)
+{
+    size_t most = 0;
+    for (const uint8_t *at = p->at; at < p->end; at++)
+        most += *at == '[';
+    out->partitions = most ? calloc(most, sizeof *out->partitions) : NULL;
+    if (most && !out->partitions)
+        *err = ZKC_ERR_NOMEM;
+    for (size_t i = 0; !*err && !zk_plain_skip(p, "}"); out->partition_count = ++i)
+        if (i == most || (i && !zk_plain_skip(p, ",")) ||
+            !plain_partition(p, &out->partitions[i], err))
+            return false;
+    return !*err;
+}
+
+static bool is_strictly_ascending(const struct zk_topic *t)
+{
+    for (size_t i = 1; i < t->partition_count; i++)
+        if (t->partitions[i - 1].partition >= t->partitions[i].partition)
+            return false;
+    return true;
+}
+
+/* False: it is not plain; or *err. */
+static bool read_plain(struct bytes data, struct zk_topic *out, enum zkc_err *err)
+{
+    struct zk_plain p = zk_plain_of(data);
+    struct zk_topic t = {NULL, 0};
+    bool ok = zk_plain_skip(&p, "{\"version\":1,\"partitions\":{") &&
+              plain_partitions(&p, &t, err) && zk_plain_skip(&p, "}") && zk_plain_is_end(&p);
+    if (ok && !is_strictly_ascending(&t)) {
+        qsort(t.partitions, t.partition_count, sizeof *t.partitions, by_partition);
+        ok = is_strictly_ascending(&t); /* of doubles the JSON library takes the last */
+    }
+    if (ok)
+        *out = t;
+    else
+        zk_topic_deinit(&t);
+    return ok;
+}
+
+/* ---- all others ---- */
+
 static enum zkc_err read_partitions(json_t *partitions, struct zk_topic *out, struct why *why)
 {
     size_t n = json_object_size(partitions);
@@ -89,7 +166,7 @@ static enum zkc_err read_partitions(json_t *partitions, struct zk_topic *out, st
     return ZKC_OK;
 }
 
-enum zkc_err zk_topic_read(struct bytes data, struct zk_topic *out, struct why *why)
+static enum zkc_err read_json(struct bytes data, struct zk_topic *out, struct why *why)
 {
     json_t *json = NULL;
     struct zk_topic read = {NULL, 0};
@@ -111,6 +188,15 @@ enum zkc_err zk_topic_read(struct bytes data, struct zk_topic *out, struct why *
     else
         *out = read;
     return err;
+}
+
+enum zkc_err zk_topic_read(struct bytes data, struct zk_topic *out, struct why *why)
+{
+    enum zkc_err err = ZKC_OK;
+    why_clear(why);
+    if (data.len <= ZK_DATA_BYTES_MAX && (read_plain(data, out, &err) || err))
+        return err;
+    return read_json(data, out, why);
 }
 
 void zk_topic_deinit(struct zk_topic *topic)
