@@ -60,6 +60,43 @@ int64_t gate_close(struct gate *gate, enum gate_state state)
     return position_of(atomic_fetch_or_explicit(&gate->word, bits, memory_order_acq_rel));
 }
 
+/* ---- leases ---- */
+
+struct gate_lease *gate_lease_new(void)
+{
+    struct gate_lease *lease = malloc(sizeof *lease);
+    if (!lease)
+        return NULL;
+    atomic_init(&lease->end_ms, 0);
+    atomic_init(&lease->refs, 1);
+    lease->now_ms = loop_now_ms;
+    return lease;
+}
+
+struct gate_lease *gate_lease_ref(struct gate_lease *lease)
+{
+    atomic_fetch_add_explicit(&lease->refs, 1, memory_order_relaxed);
+    return lease;
+}
+
+void gate_lease_unref(struct gate_lease *lease)
+{
+    if (lease && atomic_fetch_sub_explicit(&lease->refs, 1, memory_order_acq_rel) == 1)
+        free(lease);
+}
+
+void gate_lease_move(struct gate_lease *lease, int64_t end_ms)
+{
+    /* Only the loop writes it. */
+    if (atomic_load_explicit(&lease->end_ms, memory_order_relaxed) != INT64_MIN)
+        atomic_store_explicit(&lease->end_ms, end_ms, memory_order_release);
+}
+
+void gate_lease_end(struct gate_lease *lease)
+{
+    atomic_store_explicit(&lease->end_ms, INT64_MIN, memory_order_release);
+}
+
 /* ---- claims ---- */
 
 /* A pause this long ends a run, so that the times between its first and last message are about
@@ -124,7 +161,59 @@ void claim_unref(struct claim *claim)
     if (!claim || atomic_fetch_sub_explicit(&claim->refs, 1, memory_order_acq_rel) > 1)
         return;
     deliveries_free(claim->deliveries);
+    gate_lease_unref(claim->lease);
     free(claim);
+}
+
+void claim_bind(struct claim *claim, struct gate_lease *lease)
+{
+    int64_t position = gate_position(&claim->gate);
+    claim->lease = gate_lease_ref(lease);
+    atomic_init(&claim->handed, position);
+    atomic_init(&claim->finished, position);
+    atomic_init(&claim->drain_wanted, false);
+    atomic_init(&claim->is_void, false);
+}
+
+bool claim_is_drained(const struct claim *claim)
+{
+    /* finished first: it only follows handed, so what lies between the two loads errs towards no.
+     */
+    int64_t finished = atomic_load(&claim->finished);
+    return atomic_load(&claim->handed) <= finished;
+}
+
+bool claim_want_drained(struct claim *claim)
+{
+    atomic_store(&claim->drain_wanted, true);
+    return claim_is_drained(claim);
+}
+
+enum zkc_err claim_finish(struct claim *claim, int64_t next, bool *is_drained)
+{
+    *is_drained = false;
+    if (atomic_load(&claim->is_void))
+        return ZKC_ERR_NOT_OWNED;
+    if (next > atomic_load(&claim->handed))
+        return ZKC_ERR_INVALID;
+    int64_t seen = atomic_load(&claim->finished);
+    while (next > seen && !atomic_compare_exchange_weak(&claim->finished, &seen, next)) {
+    }
+    *is_drained = atomic_load(&claim->drain_wanted) && claim_is_drained(claim);
+    return ZKC_OK;
+}
+
+void claim_skip(struct claim *claim, int64_t position)
+{
+    if (!claim_is_drained(claim))
+        return;
+    atomic_store(&claim->finished, position);
+    atomic_store(&claim->handed, position);
+}
+
+void claim_void(struct claim *claim)
+{
+    atomic_store(&claim->is_void, true);
 }
 
 static bool runs_grow(struct runs *runs)
@@ -155,13 +244,35 @@ static void note(struct deliveries *d, int64_t offset, int64_t now_ns)
         (struct delivered){.first = offset, .last = offset, .first_ns = now_ns, .last_ns = now_ns};
 }
 
+/* gate_pass() under a lease. `handed` is raised before: whoever closes the gate after this message
+ * has passed sees it. If it did not pass it is not in anybody's hands. */
+static enum gate_answer pass_bound(struct claim *claim, int64_t offset)
+{
+    if (gate_is_closed(&claim->gate))
+        return GATE_CLOSED;
+    if (gate_lease_is_over(claim->lease))
+        return GATE_FENCED;
+    int64_t before = atomic_load_explicit(&claim->handed, memory_order_relaxed);
+    if (offset >= before)
+        atomic_store_explicit(&claim->handed, offset + 1, memory_order_relaxed);
+    enum gate_answer answer = gate_pass(&claim->gate, offset);
+    if (answer != GATE_PASSED)
+        atomic_store(&claim->handed, before);
+    return answer;
+}
+
+static enum gate_answer pass(struct claim *claim, int64_t offset)
+{
+    return claim->lease ? pass_bound(claim, offset) : gate_pass(&claim->gate, offset);
+}
+
 enum gate_answer claim_pass(struct claim *claim, int64_t offset)
 {
     struct deliveries *d = claim->deliveries;
     if (!d)
-        return gate_pass(&claim->gate, offset);
+        return pass(claim, offset);
     pthread_mutex_lock(&d->lock);
-    enum gate_answer answer = gate_pass(&claim->gate, offset);
+    enum gate_answer answer = pass(claim, offset);
     if (answer == GATE_PASSED)
         note(d, offset, loop_now_ns());
     pthread_mutex_unlock(&d->lock);

@@ -1,5 +1,6 @@
 /* The gate: what decides, on the taking thread and for each single message, whether it is handed
- * out.
+ * out. In `safe` a lease has its say as well, and the claim knows what the application is done
+ * with.
  *
  * One atomic word per claim holds the state and the consumed position (the next offset to hand
  * out). The taking thread passes with one compare-and-swap (open, p) -> (open, offset + 1); the
@@ -36,7 +37,12 @@ struct gate {
     _Atomic uint64_t word;
 };
 
-enum gate_answer { GATE_PASSED, GATE_BELOW /* already consumed */, GATE_CLOSED };
+enum gate_answer {
+    GATE_PASSED,
+    GATE_BELOW, /* already consumed */
+    GATE_CLOSED,
+    GATE_FENCED /* the lease is over, perhaps only for now: nothing changed, ask again later */
+};
 
 /* position: -1: not known yet. Here and below one that cannot be is taken for the nearest that can:
  * no partition log gets that far, so the broker will call it out of range. */
@@ -78,17 +84,54 @@ bool gate_raise(struct gate *gate, int64_t position);
  */
 int64_t gate_close(struct gate *gate, enum gate_state state);
 
+/* ---- leases ---- */
+
+/* Until when a ZooKeeper session surely lives, shared by the loop, which moves the end, and by all
+ * claims made in that session. A new session has a new one: what was claimed in the old is not
+ * opened again by it (safe mode, SF2). */
+struct gate_lease {
+    _Atomic int64_t end_ms; /* nothing is handed out at or after it; INT64_MIN: over for good */
+    atomic_uint refs;
+    int64_t (*now_ms)(void); /* loop_now_ms, which counts system suspend; a test's own */
+};
+
+/* One that is over until it is moved, with one reference. NULL: out of memory. */
+struct gate_lease *gate_lease_new(void);
+struct gate_lease *gate_lease_ref(struct gate_lease *lease);
+void gate_lease_unref(struct gate_lease *lease); /* any thread; NULL is allowed */
+
+/* Loop's thread. Moving one that has been ended does nothing. */
+void gate_lease_move(struct gate_lease *lease, int64_t end_ms);
+void gate_lease_end(struct gate_lease *lease);
+
+static inline bool gate_lease_is_over(const struct gate_lease *lease)
+{
+    return lease->now_ms() >= atomic_load_explicit(&lease->end_ms, memory_order_acquire);
+}
+
 /* ---- claims ---- */
 
 struct deliveries; /* what was handed out, for the trace; gate.c */
 
-/* Shared by the loop, which made it, and by the chunks of it that wait in the stream. */
+/* Shared by the loop, which made it, and by the chunks of it that wait in the stream.
+ *
+ * A claim that is bound to a lease also counts what is in the application's hands: `handed` is
+ * raised before a message passes the gate and `finished` when the application is done with it, so
+ * that once the gate is closed, handed <= finished means that it holds nothing (safe mode, SF1). */
 struct claim {
     struct gate gate;
     atomic_uint refs;
     int32_t partition;
     zkc_stream *stream;            /* lives longer than any claim */
     struct deliveries *deliveries; /* NULL unless deliveries are traced */
+
+    /* All unused unless bound. */
+    struct gate_lease *lease; /* NULL: not bound; a reference */
+    _Atomic int64_t handed;   /* offset after the last message handed out */
+    _Atomic int64_t finished; /* the application is done with everything below; -1 not known */
+    atomic_bool
+        drain_wanted;    /* the loop wants to hear when nothing is in the application's hands */
+    atomic_bool is_void; /* what is still out does not count any more */
 };
 
 /* A claim with one reference; `is_traced`: record what is handed out. NULL: out of memory. Loop's
@@ -97,11 +140,39 @@ struct claim *claim_new(zkc_stream *stream, int32_t partition, int64_t position,
 struct claim *claim_ref(struct claim *claim);
 void claim_unref(struct claim *claim); /* any thread; NULL is allowed */
 
+/* Puts it under a lease (a reference is taken). Before anybody else knows of it. */
+void claim_bind(struct claim *claim, struct gate_lease *lease);
+
+/* True when the lease that a claim is bound to is over: what was handed out just now was late. */
+static inline bool claim_is_fenced(const struct claim *claim)
+{
+    return claim->lease && gate_lease_is_over(claim->lease);
+}
+
+/* Nothing of it is in the application's hands, and if it is closed nothing will be. Any thread. */
+bool claim_is_drained(const struct claim *claim);
+
+/* Asks the taking thread to post stream_hub_options.on_drained when the application has finished.
+ * True: it has already. Loop's thread, after claim_close(). */
+bool claim_want_drained(struct claim *claim);
+
+/* The application is done with everything below `next`, which was handed out. True: the loop wants
+ * to hear of it. ZKC_ERR_NOT_OWNED: the claim is void. ZKC_ERR_INVALID: more than was handed out.
+ * Any thread. */
+enum zkc_err claim_finish(struct claim *claim, int64_t next, bool *is_drained);
+
+/* Moves the finished offset along with a position that moves without a hand-over, if nothing is in
+ * the application's hands. Taking thread, or the loop while nothing is queued. */
+void claim_skip(struct claim *claim, int64_t position);
+
+/* From now on claim_finish() changes nothing. Loop's thread. */
+void claim_void(struct claim *claim);
+
 /* gate_close() that also waits out a hand-out that is being recorded for the trace: afterwards
  * claim_collect() gives everything up to the position returned. Loop's thread. */
 int64_t claim_close(struct claim *claim, enum gate_state state);
 
-/* gate_pass(), and records the hand-over if deliveries are traced. Taking thread. */
+/* Asks gate and lease, and records the hand-over if deliveries are traced. Taking thread. */
 enum gate_answer claim_pass(struct claim *claim, int64_t offset);
 
 /* A run of messages handed out, without gaps in their offsets. */

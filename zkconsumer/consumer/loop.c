@@ -1,5 +1,6 @@
 #include "zkconsumer/consumer/loop.h"
 #include "zkconsumer/core/base/array.h"
+#include "zkconsumer/io/boot_clock.h"
 #include "zkconsumer/io/resolver.h"
 #include <event2/event.h>
 #include <pthread.h>
@@ -36,7 +37,7 @@ int64_t loop_now_ns(void)
 
 int64_t loop_now_ms(void)
 {
-    return loop_now_ns() / 1000000;
+    return boot_clock_ms();
 }
 
 struct event_base *loop_base(zkc_loop *loop)

@@ -60,8 +60,11 @@ struct resolver *loop_resolver(zkc_loop *loop);
 /* True in a forked child. A load of one word (MADV_WIPEONFORK), fit for every call. Any thread. */
 bool loop_is_foreign(const zkc_loop *loop);
 
-/* CLOCK_MONOTONIC. Any thread. */
+/* CLOCK_MONOTONIC: what threads wait by and traces are written in. Any thread. */
 int64_t loop_now_ns(void);
+
+/* The clock of machines, fetchers and leases, which counts system suspend (io/boot_clock.h). Not to
+ * be mixed with the other. Any thread. */
 int64_t loop_now_ms(void);
 
 /* A condition variable on CLOCK_MONOTONIC, and a wait until deadline_ns on it (-1: for ever).

@@ -47,7 +47,7 @@ void stats_tell(zkc_consumer *c)
     buf_init(&out, STATS_BYTES_MAX);
     json_init(&j, &out);
     json_object_begin(&j, NULL);
-    json_int(&j, "monotonic_ms", loop_now_ms());
+    json_int(&j, "monotonic_ms", loop_now_ns() / 1000000);
     add_group(c, &j);
     add_zookeeper(c, &j);
     fetching_stats(c->fetching, &j);

@@ -20,7 +20,10 @@
 #define NOTICES_MAX       8
 #define BATCH_MAX_DEFAULT 256
 #define NOMEM_PAUSE_MS    100 /* callback mode: before the same message is tried again */
-#define TAKE_PENDING      1   /* not an enum zkc_err: nothing to return yet */
+
+/* Not of enum zkc_err. */
+#define TAKE_PENDING 1 /* nothing to return yet */
+#define TAKE_MESSAGE 2 /* a message stands in `current`, to be passed through the gate */
 
 /* What the taking thread tells the loop: on_skip, on_bad. */
 struct notice {
@@ -46,6 +49,8 @@ struct current {
     bool is_active;
     struct queued chunk;
     struct message_iter iter;
+    struct message_view message; /* read last */
+    bool is_held;                /* the lease did not let it through: it is the next one still */
 };
 
 struct zkc_stream {
@@ -67,13 +72,19 @@ struct zkc_stream {
 
     /* The taking thread's. */
     struct current current;
-    char *report; /* text of the report handed out last; owned */
+    char *report;         /* text of the report handed out last; owned */
+    int64_t in_hand_next; /* asking for the next finishes the current claim up to here; -1 */
 
     /* Written by the taking thread only, read by any. */
     _Atomic uint64_t messages, bytes, reports;
+    _Atomic uint64_t late;  /* messages handed out while the lease ended */
+    _Atomic uint64_t polls; /* calls of the application */
+    atomic_bool is_holding; /* it has taken something that it is not known to be done with */
+    atomic_bool is_drained; /* on_drained is to be called */
 
     /* The loop's. */
-    struct loop_item told; /* room, notices */
+    uint64_t polls_seen;   /* by stream_hub_was_polled() */
+    struct loop_item told; /* room, notices, drained */
     struct loop_item pump; /* callback mode */
     struct event *again;   /* callback mode, after a lack of memory */
     zkc_message_fn *on_message;
@@ -93,6 +104,12 @@ struct stream_hub {
     unsigned any_waiters;
 
     size_t turn;
+
+    bool is_fenced;         /* somebody waits for a lease; under the lock */
+    _Atomic uint64_t polls; /* of zkc_consumer_next() */
+    uint64_t polls_seen;    /* the loop's, of stream_hub_was_polled() */
+    atomic_bool poll_wanted;
+    struct loop_item polled; /* on_polled */
 
     zkc_stream *taking; /* whose chunk zkc_consumer_next() is in; that taking thread's */
 };
@@ -114,6 +131,13 @@ static void queued_release(struct queued *chunk)
 
 /* ---- life ---- */
 
+static void run_polled(void *arg)
+{
+    struct stream_hub *hub = arg;
+    if (hub->options.on_polled)
+        hub->options.on_polled(hub->options.user);
+}
+
 struct stream_hub *stream_hub_new(const struct stream_hub_options *options)
 {
     assert(options->chunks_max > 0);
@@ -123,6 +147,7 @@ struct stream_hub *stream_hub_new(const struct stream_hub_options *options)
     hub->options = *options;
     pthread_mutex_init(&hub->lock, NULL);
     loop_cond_init(&hub->any);
+    loop_item_init(&hub->polled, run_polled, hub);
     return hub;
 }
 
@@ -132,7 +157,7 @@ static void current_end(zkc_stream *s)
         return;
     message_iter_deinit(&s->current.iter);
     queued_release(&s->current.chunk);
-    s->current.is_active = false;
+    s->current.is_active = s->current.is_held = false;
 }
 
 static void stream_free(zkc_stream *s)
@@ -160,6 +185,7 @@ void stream_hub_free(struct stream_hub *hub)
 {
     if (!hub)
         return;
+    loop_cancel(hub->options.loop, &hub->polled);
     for (size_t i = 0; i < hub->stream_count; i++)
         stream_free(hub->streams[i]);
     free(hub->streams);
@@ -192,6 +218,7 @@ zkc_stream *stream_new(struct stream_hub *hub, const char *topic, int32_t index)
     s->hub = hub;
     s->index = index;
     s->fd = -1;
+    s->in_hand_next = -1;
     s->topic = strdup(topic);
     s->ring = calloc(hub->options.chunks_max, sizeof *s->ring);
     loop_cond_init(&s->came);
@@ -350,6 +377,51 @@ void stream_hub_set_failure(struct stream_hub *hub, enum zkc_err err)
     pthread_mutex_unlock(&hub->lock);
 }
 
+void stream_hub_look_again(struct stream_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    for (size_t i = 0; hub->is_fenced && i < hub->stream_count; i++)
+        wake_taker(hub->streams[i]);
+    if (hub->is_fenced)
+        pthread_cond_broadcast(&hub->any);
+    hub->is_fenced = false;
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* Under the lock. */
+static bool was_polled(zkc_stream *s)
+{
+    uint64_t polls = atomic_load(&s->polls);
+    bool has_asked = polls != s->polls_seen;
+    s->polls_seen = polls;
+    return has_asked || s->waiters || s->on_message || (!s->count && !atomic_load(&s->is_holding));
+}
+
+bool stream_hub_was_polled(struct stream_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    uint64_t polls = atomic_load(&hub->polls);
+    bool has_asked = polls != hub->polls_seen || hub->any_waiters;
+    hub->polls_seen = polls;
+    bool have_all = true;
+    for (size_t i = 0; i < hub->stream_count; i++)
+        have_all = was_polled(hub->streams[i]) && have_all;
+    pthread_mutex_unlock(&hub->lock);
+    return has_asked || have_all;
+}
+
+void stream_hub_want_poll(struct stream_hub *hub)
+{
+    atomic_store(&hub->poll_wanted, true);
+    pthread_mutex_lock(&hub->lock);
+    bool is_asking = hub->any_waiters;
+    for (size_t i = 0; i < hub->stream_count; i++)
+        is_asking = is_asking || hub->streams[i]->waiters || hub->streams[i]->on_message;
+    pthread_mutex_unlock(&hub->lock);
+    if (is_asking && atomic_exchange(&hub->poll_wanted, false))
+        loop_post(hub->options.loop, &hub->polled);
+}
+
 static void run_told(void *arg)
 {
     zkc_stream *s = arg;
@@ -375,6 +447,8 @@ static void run_told(void *arg)
     }
     if (has_room && hub->options.on_room)
         hub->options.on_room(s, hub->options.user);
+    if (atomic_exchange(&s->is_drained, false) && hub->options.on_drained)
+        hub->options.on_drained(s, hub->options.user);
 }
 
 void stream_count(zkc_stream *s, struct stream_counts *out)
@@ -386,6 +460,7 @@ void stream_count(zkc_stream *s, struct stream_counts *out)
     out->messages = atomic_load_explicit(&s->messages, memory_order_relaxed);
     out->bytes = atomic_load_explicit(&s->bytes, memory_order_relaxed);
     out->reports = atomic_load_explicit(&s->reports, memory_order_relaxed);
+    out->late = atomic_load_explicit(&s->late, memory_order_relaxed);
 }
 
 /* ---- the taking thread ---- */
@@ -395,6 +470,46 @@ static inline void add(_Atomic uint64_t *counter, uint64_t n)
 {
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
                           memory_order_relaxed);
+}
+
+void stream_tell_drained(zkc_stream *s)
+{
+    atomic_store(&s->is_drained, true);
+    loop_post(s->hub->options.loop, &s->told);
+}
+
+/* Something of the current claim goes into the application's hands, which is done with everything
+ * below `next` when it asks for more. */
+static void into_hands(zkc_stream *s, int64_t next)
+{
+    if (s->current.chunk.claim->lease && !s->hub->options.is_acknowledged)
+        s->in_hand_next = next;
+}
+
+static void finish_in_hand(zkc_stream *s)
+{
+    bool is_drained;
+    if (s->in_hand_next < 0)
+        return;
+    if (!claim_finish(s->current.chunk.claim, s->in_hand_next, &is_drained) && is_drained)
+        stream_tell_drained(s);
+    s->in_hand_next = -1;
+}
+
+/* The application asks: every call of the taking thread begins with it. */
+static void begin_poll(struct stream_hub *hub, zkc_stream *s, _Atomic uint64_t *polls)
+{
+    add(polls, 1);
+    if (s)
+        finish_in_hand(s);
+    if (atomic_load_explicit(&hub->poll_wanted, memory_order_relaxed) &&
+        atomic_exchange(&hub->poll_wanted, false))
+        loop_post(hub->options.loop, &hub->polled);
+}
+
+static void end_poll(zkc_stream *s)
+{
+    atomic_store_explicit(&s->is_holding, s->current.is_active, memory_order_relaxed);
 }
 
 /* Leaves a notice for the loop, taking over what it holds. When it has eight of this stream to
@@ -463,8 +578,9 @@ static bool report_corrupt(zkc_stream *s, int64_t offset, const char *reason,
     snprintf(what, sizeof what, "the stored data cannot be read: %s", reason);
     if (!report_fault(s, ZKC_ERR_CORRUPT, offset, what, out))
         return false;
-    if (offset >= chunk->fetch_offset && offset < chunk->high_watermark)
-        gate_raise(&chunk->claim->gate, offset + 1);
+    if (offset >= chunk->fetch_offset && offset < chunk->high_watermark &&
+        gate_raise(&chunk->claim->gate, offset + 1) && chunk->claim->lease)
+        claim_skip(chunk->claim, offset + 1);
     return true;
 }
 
@@ -491,22 +607,21 @@ static void fill(const zkc_stream *s, const struct message_view *m, struct zkc_m
         .value = m->value.data,
         .value_len = m->value.len,
         .high_watermark = chunk->high_watermark,
+        .claim = chunk->claim->lease ? chunk->claim : NULL,
     };
 }
 
-/* The next message of the current chunk. TAKE_PENDING: there is no further one, and the chunk has
- * been released. */
-static int next_message(zkc_stream *s, struct zkc_message *out)
+/* Reads the next message of the current chunk. TAKE_MESSAGE, or what next_message() returns. */
+static int read_message(zkc_stream *s, struct zkc_message *out)
 {
     struct message_iter *iter = &s->current.iter;
-    struct claim *claim = s->current.chunk.claim;
-    struct message_view m;
+    struct message_view *m = &s->current.message;
     for (;;) {
-        switch (message_iter_next(iter, &m)) {
+        switch (message_iter_next(iter, m)) {
         case MESSAGE_ITER_MESSAGE:
-            if (m.offset < GATE_POSITION_MAX)
-                break;
-            if (report_corrupt(s, m.offset, "its offset cannot be", out))
+            if (m->offset < GATE_POSITION_MAX)
+                return TAKE_MESSAGE;
+            if (report_corrupt(s, m->offset, "its offset cannot be", out))
                 return ZKC_OK;
             continue;
         case MESSAGE_ITER_CORRUPT:
@@ -522,14 +637,56 @@ static int next_message(zkc_stream *s, struct zkc_message *out)
         case MESSAGE_ITER_END:
         case MESSAGE_ITER_PARTIAL: current_end(s); return TAKE_PENDING;
         }
-        switch (claim_pass(claim, m.offset)) {
-        case GATE_PASSED:
-            fill(s, &m, out);
-            add(&s->messages, 1);
-            add(&s->bytes, m.key.len + m.value.len);
-            return ZKC_OK;
+    }
+}
+
+static void hand_out(zkc_stream *s, struct zkc_message *out)
+{
+    const struct message_view *m = &s->current.message;
+    fill(s, m, out);
+    add(&s->messages, 1);
+    add(&s->bytes, m->key.len + m->value.len);
+    into_hands(s, m->offset + 1);
+    if (claim_is_fenced(s->current.chunk.claim))
+        add(&s->late, 1);
+}
+
+/* The gate was closed on a message that was on its way out: now nothing of it is out. */
+static void end_closed(zkc_stream *s)
+{
+    struct claim *claim = s->current.chunk.claim;
+    if (claim->lease && atomic_load(&claim->drain_wanted) && claim_is_drained(claim))
+        stream_tell_drained(s);
+    current_end(s);
+}
+
+/* True when the lease is over still after stream_hub_look_again() was told to wake us. */
+static bool wait_for_lease(zkc_stream *s)
+{
+    s->current.is_held = true;
+    pthread_mutex_lock(&s->hub->lock);
+    s->hub->is_fenced = true;
+    pthread_mutex_unlock(&s->hub->lock);
+    return claim_is_fenced(s->current.chunk.claim);
+}
+
+/* The next message of the current chunk. TAKE_PENDING: there is no further one, and the chunk has
+ * been released; or, while the chunk is still current, its lease is over. */
+static int next_message(zkc_stream *s, struct zkc_message *out)
+{
+    for (;;) {
+        int result = s->current.is_held ? TAKE_MESSAGE : read_message(s, out);
+        if (result != TAKE_MESSAGE)
+            return result;
+        s->current.is_held = false;
+        switch (claim_pass(s->current.chunk.claim, s->current.message.offset)) {
+        case GATE_PASSED: hand_out(s, out); return ZKC_OK;
         case GATE_BELOW: break; /* a wrapper begins before what was asked for */
-        case GATE_CLOSED: current_end(s); return TAKE_PENDING;
+        case GATE_CLOSED: end_closed(s); return TAKE_PENDING;
+        case GATE_FENCED:
+            if (wait_for_lease(s))
+                return TAKE_PENDING;
+            break;
         }
     }
 }
@@ -564,6 +721,8 @@ static void current_begin(zkc_stream *s, const struct queued *chunk)
                                 .offset = chunk->fetch_offset};
         tell_loop_take(s, &notice);
     }
+    if (chunk->claim->lease && position < chunk->fetch_offset)
+        claim_skip(chunk->claim, chunk->fetch_offset);
     struct message_iter_limits limits = {.decompressed_bytes_max =
                                              s->hub->options.decompressed_bytes_max};
     s->current.chunk = *chunk;
@@ -577,7 +736,7 @@ static int take(zkc_stream *s, struct zkc_message *out)
     for (;;) {
         if (s->current.is_active) {
             int result = next_message(s, out);
-            if (result != TAKE_PENDING)
+            if (result != TAKE_PENDING || s->current.is_active)
                 return result;
         }
         struct queued chunk;
@@ -625,13 +784,23 @@ static bool wait_once(struct stream_hub *hub, struct waiting *w, pthread_cond_t 
     return true;
 }
 
+/* Whether a look is worth while: what the taking thread is in the middle of comes first, and waits
+ * for its lease. Taking thread, under the lock. */
+static bool has_something(const zkc_stream *s)
+{
+    const struct claim *claim = s->current.chunk.claim;
+    if (s->current.is_active)
+        return gate_is_closed(&claim->gate) || !claim_is_fenced(claim);
+    return s->count;
+}
+
 /* The next stream in turn that has something to take; NULL: none. Under the lock. */
 static zkc_stream *next_ready(struct stream_hub *hub)
 {
     for (size_t i = 0; i < hub->stream_count; i++) {
         size_t at = (hub->turn + i) % hub->stream_count;
         zkc_stream *s = hub->streams[at];
-        if (s->count || s->current.is_active) {
+        if (has_something(s)) {
             hub->turn = at + 1;
             return s;
         }
@@ -658,7 +827,7 @@ static enum zkc_err await_one(zkc_stream *s, struct waiting *w)
     struct stream_hub *hub = s->hub;
     enum zkc_err err = ZKC_OK;
     pthread_mutex_lock(&hub->lock);
-    while (!s->count && !(err = state_of(hub))) {
+    while (!has_something(s) && !(err = state_of(hub))) {
         clear_fd(s);
         if (w->timeout_ms && zkc_loop_is_current(hub->options.loop))
             err = ZKC_ERR_INVALID;
@@ -695,13 +864,28 @@ enum zkc_err zkc_stream_next(zkc_stream *s, int timeout_ms, struct zkc_message *
     if (loop_is_foreign(s->hub->options.loop))
         return ZKC_ERR_WRONG_PROCESS;
     struct waiting w = waiting_of(s->hub, timeout_ms);
+    begin_poll(s->hub, s, &s->polls);
+    int result;
+    while ((result = take(s, out)) == TAKE_PENDING)
+        if ((result = (int)await_one(s, &w)))
+            break;
+    end_poll(s);
+    return (enum zkc_err)result;
+}
+
+static int hub_take(struct stream_hub *hub, struct waiting *w, struct zkc_message *out)
+{
     for (;;) {
-        int result = take(s, out);
+        zkc_stream *s = hub->taking;
+        int result = s && s->current.is_active ? next_message(s, out) : TAKE_PENDING;
         if (result != TAKE_PENDING)
             return result;
-        enum zkc_err err = await_one(s, &w);
+        enum zkc_err err = await_any(hub, w, &hub->taking);
         if (err)
-            return err;
+            return (int)err;
+        result = take(hub->taking, out);
+        if (result != TAKE_PENDING)
+            return result;
     }
 }
 
@@ -710,20 +894,14 @@ enum zkc_err stream_hub_next(struct stream_hub *hub, int timeout_ms, struct zkc_
     if (loop_is_foreign(hub->options.loop))
         return ZKC_ERR_WRONG_PROCESS;
     struct waiting w = waiting_of(hub, timeout_ms);
-    for (;;) {
-        zkc_stream *s = hub->taking;
-        if (s && s->current.is_active) {
-            int result = next_message(s, out);
-            if (result != TAKE_PENDING)
-                return result;
-        }
-        enum zkc_err err = await_any(hub, &w, &hub->taking);
-        if (err)
-            return err;
-        int result = take(hub->taking, out);
-        if (result != TAKE_PENDING)
-            return result;
-    }
+    zkc_stream *before = hub->taking;
+    begin_poll(hub, before, &hub->polls);
+    int result = hub_take(hub, &w, out);
+    if (before)
+        end_poll(before);
+    if (hub->taking)
+        end_poll(hub->taking);
+    return (enum zkc_err)result;
 }
 
 int zkc_stream_fd(zkc_stream *s)
@@ -766,6 +944,7 @@ static void run_pump(void *arg)
             pause_pump(s);
         }
         s->on_message(s, &message, s->on_message_user);
+        finish_in_hand(s);
         if (result == ZKC_ERR_NOMEM)
             return;
     }
@@ -791,30 +970,4 @@ void zkc_stream_set_on_message(zkc_stream *s, zkc_message_fn *fn, void *user, un
     if (!s->again)
         s->again = evtimer_new(loop_base(loop), on_again, s); /* NULL: without a pause, then */
     loop_post(loop, &s->pump);
-}
-
-/* ---- messages that last ---- */
-
-struct zkc_message *zkc_message_dup(const struct zkc_message *message)
-{
-    size_t topic_len = strlen(message->topic) + 1;
-    char *block = malloc(sizeof *message + topic_len + message->key_len + message->value_len + 1);
-    if (!block)
-        return NULL;
-    struct zkc_message *dup = (struct zkc_message *)(void *)block;
-    char *topic = block + sizeof *message;
-    char *key = topic + topic_len;
-    char *value = key + message->key_len;
-    *dup = *message;
-    dup->topic = memcpy(topic, message->topic, topic_len);
-    if (message->key)
-        dup->key = message->key_len ? memcpy(key, message->key, message->key_len) : key;
-    if (message->value)
-        dup->value = message->value_len ? memcpy(value, message->value, message->value_len) : value;
-    return dup;
-}
-
-void zkc_message_free(struct zkc_message *dup)
-{
-    free(dup);
 }

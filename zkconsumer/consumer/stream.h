@@ -18,6 +18,8 @@ struct stream_hub_options {
     size_t chunks_max;             /* queued.max.message.chunks, of each stream */
     int consumer_timeout_ms;       /* what -1 waits; -1: for ever */
     size_t decompressed_bytes_max; /* of one compressed set */
+    bool is_acknowledged;          /* of bound claims: the application says what it is done with, by
+                                    * zkc_message_acknowledge(); false: asking for the next says it */
 
     /* All on the loop's thread. A stream that was full has room again. */
     void (*on_room)(zkc_stream *stream, void *user);
@@ -28,6 +30,11 @@ struct stream_hub_options {
     /* Data at `offset` could not be read: the application has been told by a message with
      * ZKC_ERR_CORRUPT or ZKC_ERR_TOO_LARGE (what it decompresses to); `text` says what. */
     void (*on_bad)(struct claim *claim, int64_t offset, const char *text, void *user);
+    /* The application has finished what it had of a claim, as claim_want_drained() asked for. May
+     * come once too often: look. */
+    void (*on_drained)(zkc_stream *stream, void *user);
+    /* The application asks for messages, as stream_hub_want_poll() asked for. */
+    void (*on_polled)(void *user);
     void *user;
 };
 
@@ -87,10 +94,25 @@ void stream_hub_end(struct stream_hub *hub);
  * up; ZKC_OK takes it back. Wakes those who wait. */
 void stream_hub_set_failure(struct stream_hub *hub, enum zkc_err err);
 
+/* A lease was moved on, or ended: those who wait in front of it look again. Any thread. */
+void stream_hub_look_again(struct stream_hub *hub);
+
+/* Has on_drained called. Any thread. */
+void stream_tell_drained(zkc_stream *stream);
+
+/* Whether the application has asked for messages since the last call of this, on every stream that
+ * has something for it: what waits to be taken, or what it has taken and is not done with. On a
+ * stream that has nothing for it, it need not ask. */
+bool stream_hub_was_polled(struct stream_hub *hub);
+
+/* Has on_polled called, once, when the application next asks for messages, or asks now. */
+void stream_hub_want_poll(struct stream_hub *hub);
+
 struct stream_counts {
     size_t chunks, chunk_bytes; /* queued now */
     uint64_t messages, bytes;   /* handed out ever: keys and values */
     uint64_t reports;           /* handed out ever: messages with err */
+    uint64_t late;              /* handed out ever: messages whose lease ended on their way */
 };
 void stream_count(zkc_stream *stream, struct stream_counts *out); /* any thread */
 

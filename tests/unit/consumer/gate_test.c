@@ -125,6 +125,7 @@ static void *take_all(void *arg)
             atomic_store(&race->seen, race->handed_out);
             break;
         case GATE_BELOW: return race;
+        case GATE_FENCED:
         case GATE_CLOSED: return NULL;
         }
     }

@@ -31,11 +31,19 @@ struct zkc_message {
                        * ZKC_ERR_TOO_LARGE, ZKC_ERR_CORRUPT, ZKC_ERR_OFFSET_RANGE, to a callback
                        * also ZKC_ERR_NOMEM; `value` is then a text for people. The stream goes
                        * on. */
+    void *claim; /* for zkc_message_acknowledge(); NULL: nothing to acknowledge */
 };
 
 /* Takes the next message, waiting for it up to timeout_ms (0: do not wait; -1: consumer.timeout.ms,
- * which is for ever unless set). Taking a message makes it count as consumed: the next commit covers
- * it (as in Kafka 0.8).
+ * which is for ever unless set).
+ *
+ * When a message counts as consumed, so that the next commit covers it, is the mode's: with
+ * zookeeper.mode=compat when it is taken, as in Kafka 0.8; with safe when the next one is asked for
+ * on this stream (of zkc_consumer_next(), by its next call; of a callback, when it returns), or
+ * when it is acknowledged.
+ *
+ * In safe nothing is handed out after the lease of the session has ended: then this waits, too,
+ * until the lease goes on or the partition is lost.
  *
  * ZKC_ERR_TIMED_OUT  nothing came; not an end
  * ZKC_ERR_INVALID    nothing is there, and waiting on the loop's own thread would be for ever
@@ -45,6 +53,17 @@ struct zkc_message {
  * ZKC_ERR_WRONG_PROCESS  in a forked child */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_stream_next(zkc_stream *stream, int timeout_ms,
                                                     struct zkc_message *out);
+
+/* The application is done with this message and with all before it of its partition: the next commit
+ * covers them. With acknowledgement.mode=explicit nothing else says so, and any number of messages
+ * may be out at a time; otherwise it says so before the next one is asked for. Any thread; `message`
+ * is one that was handed out, while it is valid, or a dup of it, even after the consumer is freed,
+ * but not while it is being freed.
+ *
+ * ZKC_ERR_NOT_OWNED  the partition has been given away since, or lost: it is not committed, and
+ *                    others may get the message again
+ * ZKC_ERR_INVALID    nothing to acknowledge: a report, or zookeeper.mode=compat */
+ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_message_acknowledge(const struct zkc_message *message);
 
 /* A descriptor that is readable while zkc_stream_next(stream, 0) may have something to return; for
  * poll, select, epoll or libevent. It stays readable after the end, as a file does. It belongs to the

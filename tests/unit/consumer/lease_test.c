@@ -1,0 +1,727 @@
+/* Claims under a lease: what is handed out until when, what counts as finished, what is in the
+ * application's hands; of the gate alone, and of the streams that ask it. */
+#include "tests/unit/test.h"
+#include "zkconsumer/consumer/loop.h"
+#include "zkconsumer/consumer/stream.h"
+#include "zkconsumer/core/base/buf.h"
+#include "zkconsumer/core/wire/message_set.h"
+#include "zkconsumer/io/boot_clock.h"
+#include <event2/event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+
+/* The clock that the leases of these tests read. */
+static _Atomic int64_t now_ms;
+static _Atomic int64_t step_ms; /* it goes on by so much with each look */
+
+static int64_t test_now_ms(void)
+{
+    return atomic_fetch_add(&now_ms, atomic_load(&step_ms));
+}
+
+static struct gate_lease *lease_until(int64_t end_ms)
+{
+    struct gate_lease *lease = gate_lease_new();
+    assert_non_null(lease);
+    lease->now_ms = test_now_ms;
+    gate_lease_move(lease, end_ms);
+    atomic_store(&now_ms, 0);
+    atomic_store(&step_ms, 0);
+    return lease;
+}
+
+static struct claim *claim_under(struct gate_lease *lease, zkc_stream *stream, int64_t position)
+{
+    struct claim *claim = claim_new(stream, 3, position, false);
+    assert_non_null(claim);
+    claim_bind(claim, lease);
+    return claim;
+}
+
+static void finish(struct claim *claim, int64_t next, enum zkc_err want, bool want_drained)
+{
+    bool is_drained;
+    assert_int_equal(claim_finish(claim, next, &is_drained), want);
+    assert_int_equal(is_drained, want_drained);
+}
+
+/* ---- the gate ---- */
+
+static void test_nothing_passes_at_or_after_the_end(void **state)
+{
+    (void)state;
+    struct gate_lease *lease = lease_until(100);
+    struct claim *claim = claim_under(lease, NULL, 0);
+    static const struct {
+        int64_t now_ms;
+        enum gate_answer want;
+    } cases[] = {{0, GATE_PASSED},
+                 {99, GATE_PASSED},
+                 {100, GATE_FENCED},
+                 {101, GATE_FENCED},
+                 {5000, GATE_FENCED}};
+    int64_t offset = 0;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        atomic_store(&now_ms, cases[i].now_ms);
+        assert_int_equal(claim_pass(claim, offset), cases[i].want);
+        offset += cases[i].want == GATE_PASSED;
+        assert_int_equal(gate_position(&claim->gate), offset); /* fenced: nothing changed */
+        assert_int_equal(claim->handed, offset);
+    }
+    gate_lease_move(lease, 6000); /* the same session again: it goes on where it stopped */
+    assert_int_equal(claim_pass(claim, offset), GATE_PASSED);
+    claim_close(claim, GATE_LOST);
+    atomic_store(&now_ms, 7000);
+    assert_int_equal(claim_pass(claim, offset + 1), GATE_CLOSED); /* closed says more than fenced */
+    claim_unref(claim);
+    gate_lease_unref(lease);
+}
+
+static void test_a_new_session_does_not_open_an_old_claim(void **state)
+{
+    (void)state;
+    struct gate_lease *old = lease_until(100), *new = lease_until(10000);
+    struct claim *before = claim_under(old, NULL, 0), *after = claim_under(new, NULL, 0);
+    gate_lease_end(old);
+    assert_int_equal(claim_pass(before, 0), GATE_FENCED);
+    gate_lease_move(old, INT64_MAX); /* whoever mixes the two up */
+    assert_int_equal(claim_pass(before, 0), GATE_FENCED);
+    assert_int_equal(claim_pass(after, 0), GATE_PASSED);
+    gate_lease_unref(old); /* claims keep their own */
+    gate_lease_unref(new);
+    assert_int_equal(claim_pass(before, 0), GATE_FENCED);
+    assert_int_equal(claim_pass(after, 1), GATE_PASSED);
+    claim_unref(before);
+    claim_unref(after);
+    gate_lease_unref(NULL);
+}
+
+static void test_a_lease_begins_over(void **state)
+{
+    (void)state;
+    struct gate_lease *lease = gate_lease_new();
+    assert_non_null(lease);
+    assert_true(gate_lease_is_over(lease));
+    gate_lease_move(lease, boot_clock_ms() + INT32_MAX);
+    assert_false(gate_lease_is_over(lease));
+    gate_lease_unref(lease);
+}
+
+static void test_finished_follows_what_was_handed_out(void **state)
+{
+    (void)state;
+    struct gate_lease *lease = lease_until(100);
+    struct claim *claim = claim_under(lease, NULL, 5);
+    assert_true(claim_is_drained(claim));
+    assert_int_equal(claim->finished, 5);
+    assert_int_equal(claim_pass(claim, 5), GATE_PASSED);
+    assert_int_equal(claim_pass(claim, 9), GATE_PASSED);
+    assert_false(claim_is_drained(claim));
+    finish(claim, 6, ZKC_OK, false);
+    assert_int_equal(claim->finished, 6);
+    finish(claim, 11, ZKC_ERR_INVALID, false); /* was never handed out */
+    finish(claim, 4, ZKC_OK, false);           /* late: below what is finished */
+    assert_int_equal(claim->finished, 6);
+    assert_false(claim_is_drained(claim));
+    finish(claim, 10, ZKC_OK, false);
+    assert_true(claim_is_drained(claim));
+    finish(claim, 10, ZKC_OK, false); /* nobody wants to hear of it */
+    assert_int_equal(claim_pass(claim, 10), GATE_PASSED);
+    assert_int_equal(claim_close(claim, GATE_REVOKED), 11);
+    assert_false(claim_want_drained(claim));
+    finish(claim, 11, ZKC_OK, true);
+    assert_true(claim_want_drained(claim));
+    claim_void(claim);
+    finish(claim, 11, ZKC_ERR_NOT_OWNED, false);
+    claim_unref(claim);
+    gate_lease_unref(lease);
+}
+
+static void test_positions_that_move_without_a_hand_over(void **state)
+{
+    (void)state;
+    struct gate_lease *lease = lease_until(100);
+    struct claim *claim = claim_under(lease, NULL, -1);
+    assert_int_equal(claim->finished, -1);
+    claim_skip(claim, 700); /* auto.offset.reset has decided */
+    assert_int_equal(claim->finished, 700);
+    assert_true(claim_is_drained(claim));
+    assert_int_equal(claim_pass(claim, 700), GATE_PASSED);
+    claim_skip(claim, 900); /* 700 is in somebody's hands: not done with */
+    assert_int_equal(claim->finished, 700);
+    assert_false(claim_is_drained(claim));
+    finish(claim, 701, ZKC_OK, false);
+    claim_skip(claim, 20); /* backwards, as after a log that was cut */
+    assert_int_equal(claim->finished, 20);
+    assert_true(claim_is_drained(claim));
+    claim_unref(claim);
+    gate_lease_unref(lease);
+}
+
+/* A thread that takes and finishes against a loop that closes and waits for the drain: what the
+ * loop then believes to be finished is all that was handed out, and it always hears of it. */
+struct race {
+    struct claim *claim;
+    atomic_int told;
+    atomic_int_fast64_t seen;
+};
+
+static void *take_and_finish(void *arg)
+{
+    struct race *race = arg;
+    for (int64_t offset = 0;; offset++) {
+        enum gate_answer answer = claim_pass(race->claim, offset);
+        if (answer != GATE_PASSED) {
+            /* As the stream does: it had raised `handed` for a moment. */
+            if (race->claim->drain_wanted && claim_is_drained(race->claim))
+                atomic_fetch_add(&race->told, 1);
+            return NULL;
+        }
+        bool is_drained;
+        atomic_store(&race->seen, offset + 1);
+        if (claim_finish(race->claim, offset + 1, &is_drained) == ZKC_OK && is_drained)
+            atomic_fetch_add(&race->told, 1);
+    }
+}
+
+static void test_draining_races_with_the_taking_thread(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct gate_lease *lease = lease_until(100);
+        struct race race = {.claim = claim_under(lease, NULL, 0)};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, take_and_finish, &race), 0);
+        while (atomic_load(&race.seen) < i * 5)
+            sched_yield();
+        int64_t position = claim_close(race.claim, i & 1 ? GATE_REVOKED : GATE_LOST);
+        bool is_drained = claim_want_drained(race.claim);
+        if (is_drained)
+            assert_int_equal(race.claim->finished, position);
+        pthread_join(thread, NULL);
+        assert_true(claim_is_drained(race.claim));
+        assert_int_equal(race.claim->finished, position);
+        if (!is_drained && !race.told)
+            fail_msg("drained, and the loop was not told");
+        claim_unref(race.claim);
+        gate_lease_unref(lease);
+    }
+}
+
+/* The lease is moved by one thread and read by another: no message passes beyond its end. */
+static void *take_under_a_moving_lease(void *arg)
+{
+    struct race *race = arg;
+    for (int64_t offset = 0;;) {
+        switch (claim_pass(race->claim, offset)) {
+        case GATE_PASSED: atomic_store(&race->seen, ++offset); break;
+        case GATE_FENCED: sched_yield(); break;
+        case GATE_BELOW:
+        case GATE_CLOSED: return NULL;
+        }
+    }
+}
+
+static void test_an_ended_lease_stops_another_thread(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct gate_lease *lease = lease_until(100);
+        struct race race = {.claim = claim_under(lease, NULL, 0)};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, take_under_a_moving_lease, &race), 0);
+        while (atomic_load(&race.seen) < i)
+            sched_yield();
+        gate_lease_end(lease);
+        int64_t at_end = gate_position(&race.claim->gate);
+        for (int k = 0; k < 20; k++)
+            sched_yield();
+        /* The one in flight may be through. */
+        assert_true(gate_position(&race.claim->gate) <= at_end + 1);
+        claim_close(race.claim, GATE_LOST);
+        pthread_join(thread, NULL);
+        claim_unref(race.claim);
+        gate_lease_unref(lease);
+    }
+}
+
+/* ---- streams ---- */
+
+struct bench {
+    struct event_base *base;
+    zkc_loop *loop;
+    struct stream_hub *hub;
+    zkc_stream *stream, *other;
+    struct gate_lease *lease;
+    struct claim *claim, *other_claim;
+    struct buf set;
+    unsigned drained, polled, brought;
+    zkc_stream *drained_stream;
+};
+
+static void on_drained(zkc_stream *stream, void *user)
+{
+    struct bench *b = user;
+    b->drained++;
+    b->drained_stream = stream;
+}
+
+static void on_polled(void *user)
+{
+    struct bench *b = user;
+    b->polled++;
+}
+
+static void make_hub(struct bench *b, bool is_acknowledged)
+{
+    struct stream_hub_options options = {.loop = b->loop,
+                                         .chunks_max = 4,
+                                         .consumer_timeout_ms = -1,
+                                         .decompressed_bytes_max = 1 << 20,
+                                         .is_acknowledged = is_acknowledged,
+                                         .on_drained = on_drained,
+                                         .on_polled = on_polled,
+                                         .user = b};
+    b->hub = stream_hub_new(&options);
+    assert_non_null(b->hub);
+    b->stream = stream_new(b->hub, "orders", 0);
+    b->other = stream_new(b->hub, "orders", 1);
+    assert_non_null(b->stream);
+    assert_non_null(b->other);
+    b->lease = lease_until(100);
+    b->claim = claim_under(b->lease, b->stream, 0);
+    b->other_claim = claim_under(b->lease, b->other, 0);
+    buf_init(&b->set, 1 << 20);
+    for (int64_t o = 0; o < 3; o++)
+        message_set_append(&b->set, o, bytes_of_text("k"), bytes_of_text("v"));
+}
+
+static struct bench *bench_new(struct event_base *base)
+{
+    struct bench *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    b->base = base;
+    assert_int_equal(zkc_loop_open(base, &b->loop), ZKC_OK);
+    return b;
+}
+
+static int set_up(void **state)
+{
+    struct bench *b = bench_new(event_base_new());
+    make_hub(b, false);
+    *state = b;
+    return 0;
+}
+
+static int set_up_explicit(void **state)
+{
+    struct bench *b = bench_new(event_base_new());
+    make_hub(b, true);
+    *state = b;
+    return 0;
+}
+
+static int set_up_thread(void **state)
+{
+    struct bench *b = bench_new(NULL);
+    make_hub(b, false);
+    *state = b;
+    return 0;
+}
+
+static void free_hub(void *arg)
+{
+    struct bench *b = arg;
+    claim_unref(b->claim);
+    claim_unref(b->other_claim);
+    stream_hub_free(b->hub);
+    gate_lease_unref(b->lease);
+}
+
+static int tear_down(void **state)
+{
+    struct bench *b = *state;
+    assert_int_equal(loop_call(b->loop, free_hub, b), ZKC_OK);
+    zkc_loop_close(b->loop);
+    if (b->base)
+        event_base_free(b->base);
+    buf_deinit(&b->set);
+    free(b);
+    return 0;
+}
+
+static void turn(struct bench *b)
+{
+    event_base_loop(b->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+}
+
+static void push(struct bench *b, zkc_stream *stream, struct claim *claim)
+{
+    struct chunk chunk = {
+        .claim = claim, .high_watermark = 3, .records = buf_bytes(&b->set), .fetch_offset = 0};
+    assert_true(stream_push(stream, &chunk));
+}
+
+static void expect(zkc_stream *stream, int64_t offset, struct zkc_message *m)
+{
+    assert_int_equal(zkc_stream_next(stream, 0, m), ZKC_OK);
+    assert_int_equal(m->offset, offset);
+}
+
+static void expect_nothing(zkc_stream *stream)
+{
+    struct zkc_message m;
+    assert_int_equal(zkc_stream_next(stream, 0, &m), ZKC_ERR_TIMED_OUT);
+}
+
+static uint64_t late_of(zkc_stream *stream)
+{
+    struct stream_counts n;
+    stream_count(stream, &n);
+    return n.late;
+}
+
+static void test_asking_for_the_next_finishes_the_one_before(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    assert_int_equal(b->claim->finished, 0);
+    assert_false(claim_is_drained(b->claim));
+    expect_nothing(b->other); /* another stream's business */
+    assert_int_equal(b->claim->finished, 0);
+    expect(b->stream, 1, &m);
+    assert_int_equal(b->claim->finished, 1);
+    expect(b->stream, 2, &m);
+    expect_nothing(b->stream);
+    assert_int_equal(b->claim->finished, 3);
+    assert_true(claim_is_drained(b->claim));
+}
+
+static void test_consumer_next_finishes_whatever_stream_it_came_from(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    push(b, b->other, b->other_claim);
+    for (int i = 0; i < 6; i++) {
+        int64_t before = b->claim->finished + b->other_claim->finished;
+        assert_int_equal(before, i ? i - 1 : 0);
+        assert_int_equal(stream_hub_next(b->hub, 0, &m), ZKC_OK);
+    }
+    assert_int_equal(stream_hub_next(b->hub, 0, &m), ZKC_ERR_TIMED_OUT);
+    assert_int_equal(b->claim->finished, 3);
+    assert_int_equal(b->other_claim->finished, 3);
+}
+
+static void is_finished_afterwards(zkc_stream *stream, const struct zkc_message *m, void *user)
+{
+    (void)stream;
+    struct bench *b = user;
+    assert_int_equal(b->claim->finished, m->offset);
+    b->brought++;
+}
+
+static void test_callback_finishes_when_it_returns(void **state)
+{
+    struct bench *b = *state;
+    zkc_stream_set_on_message(b->stream, is_finished_afterwards, b, 0);
+    push(b, b->stream, b->claim);
+    turn(b);
+    assert_int_equal(b->brought, 3);
+    assert_int_equal(b->claim->finished, 3);
+}
+
+static void test_a_message_is_acknowledged_early(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    assert_int_equal(zkc_message_acknowledge(&m), ZKC_OK);
+    assert_int_equal(b->claim->finished, 1);
+    assert_int_equal(zkc_message_acknowledge(NULL), ZKC_ERR_INVALID);
+    m.claim = NULL;
+    assert_int_equal(zkc_message_acknowledge(&m), ZKC_ERR_INVALID);
+}
+
+static void test_explicit_acknowledgement(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m, *dups[3];
+    push(b, b->stream, b->claim);
+    for (int i = 0; i < 3; i++) {
+        expect(b->stream, i, &m);
+        dups[i] = zkc_message_dup(&m);
+        assert_non_null(dups[i]);
+    }
+    expect_nothing(b->stream);
+    assert_int_equal(b->claim->finished, 0); /* asking says nothing */
+    assert_int_equal(zkc_message_acknowledge(dups[1]), ZKC_OK);
+    assert_int_equal(b->claim->finished, 2);
+    assert_int_equal(zkc_message_acknowledge(dups[0]), ZKC_OK); /* included already */
+    assert_int_equal(b->claim->finished, 2);
+    claim_close(b->claim, GATE_REVOKED);
+    assert_false(claim_want_drained(b->claim));
+    turn(b);
+    assert_int_equal(b->drained, 0);
+    assert_int_equal(zkc_message_acknowledge(dups[2]), ZKC_OK);
+    turn(b);
+    assert_int_equal(b->drained, 1);
+    assert_ptr_equal(b->drained_stream, b->stream);
+    claim_void(b->claim);
+    assert_int_equal(zkc_message_acknowledge(dups[2]), ZKC_ERR_NOT_OWNED);
+    for (int i = 0; i < 3; i++)
+        zkc_message_free(dups[i]);
+}
+
+static void test_the_loop_hears_when_the_last_one_is_finished(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    assert_int_equal(claim_close(b->claim, GATE_REVOKED), 1);
+    assert_false(claim_want_drained(b->claim));
+    turn(b);
+    assert_int_equal(b->drained, 0);
+    expect_nothing(b->stream); /* the rest is not handed out */
+    turn(b);
+    assert_int_equal(b->drained, 1);
+    assert_int_equal(b->claim->finished, 1);
+}
+
+static void test_delivery_stops_and_goes_on_with_the_lease(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    atomic_store(&now_ms, 100);
+    for (int i = 0; i < 3; i++)
+        expect_nothing(b->stream);
+    assert_int_equal(stream_hub_next(b->hub, 0, &m), ZKC_ERR_TIMED_OUT);
+    assert_int_equal(b->claim->finished, 1); /* the one in hand was finished by asking */
+    gate_lease_move(b->lease, 200);
+    stream_hub_look_again(b->hub);
+    expect(b->stream, 1, &m); /* none skipped, none twice */
+    expect(b->stream, 2, &m);
+    expect_nothing(b->stream);
+    assert_int_equal(late_of(b->stream), 0);
+}
+
+static void test_a_lost_claim_gives_way_to_the_next(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    gate_lease_end(b->lease);
+    expect_nothing(b->stream);
+    struct gate_lease *lease = lease_until(1000);
+    struct claim *claim = claim_under(lease, b->stream, 1);
+    push(b, b->stream, claim); /* of the new session; the old claim stands before it */
+    expect_nothing(b->stream);
+    claim_close(b->claim, GATE_LOST);
+    stream_hub_look_again(b->hub);
+    expect(b->stream, 1, &m);
+    claim_unref(claim);
+    gate_lease_unref(lease);
+}
+
+static void test_what_is_late_in_flight_is_counted(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    atomic_store(&now_ms, 99);
+    atomic_store(&step_ms, 1); /* the lease ends between the gate and the end of the call */
+    expect(b->stream, 0, &m);
+    assert_int_equal(late_of(b->stream), 1);
+    atomic_store(&step_ms, 0);
+    expect_nothing(b->stream);
+    assert_int_equal(late_of(b->stream), 1);
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static void test_fd_rests_while_the_lease_is_over(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    int fd = zkc_stream_fd(b->stream);
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    atomic_store(&now_ms, 100);
+    expect_nothing(b->stream);
+    assert_false(is_readable(fd));
+    stream_hub_look_again(b->hub);
+    assert_true(is_readable(fd)); /* a look costs nothing */
+    expect_nothing(b->stream);
+    assert_false(is_readable(fd));
+    gate_lease_move(b->lease, 200);
+    stream_hub_look_again(b->hub);
+    assert_true(is_readable(fd));
+    expect(b->stream, 1, &m);
+}
+
+static void count_brought(zkc_stream *stream, const struct zkc_message *m, void *user)
+{
+    (void)stream;
+    (void)m;
+    struct bench *b = user;
+    if (++b->brought == 1)
+        atomic_store(&now_ms, 100);
+}
+
+static void test_callbacks_wait_for_the_lease(void **state)
+{
+    struct bench *b = *state;
+    zkc_stream_set_on_message(b->stream, count_brought, b, 0);
+    push(b, b->stream, b->claim);
+    turn(b);
+    turn(b);
+    assert_int_equal(b->brought, 1);
+    gate_lease_move(b->lease, 200);
+    stream_hub_look_again(b->hub);
+    turn(b);
+    assert_int_equal(b->brought, 3);
+}
+
+struct taker {
+    zkc_stream *stream;
+    atomic_bool has_begun;
+    enum zkc_err err;
+    int64_t offset;
+};
+
+static void *take_one(void *arg)
+{
+    struct taker *t = arg;
+    struct zkc_message m;
+    atomic_store(&t->has_begun, true);
+    t->err = zkc_stream_next(t->stream, -1, &m);
+    t->offset = m.offset;
+    return NULL;
+}
+
+/* However the two meet, a taker that waits for its lease is woken when it goes on. */
+static void test_waiting_takers_hear_of_the_lease(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    for (int i = 1; i < 3; i++) {
+        atomic_store(&now_ms, 100 * i);
+        struct taker taker = {.stream = b->stream};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, take_one, &taker), 0);
+        while (!atomic_load(&taker.has_begun))
+            sched_yield();
+        for (int k = 0; k < i * 10; k++)
+            sched_yield();
+        gate_lease_move(b->lease, 100 * i + 100);
+        stream_hub_look_again(b->hub);
+        pthread_join(thread, NULL);
+        assert_int_equal(taker.err, ZKC_OK);
+        assert_int_equal(taker.offset, i);
+    }
+}
+
+/* ---- polling ---- */
+
+static void test_an_application_that_has_nothing_need_not_poll(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    assert_true(stream_hub_was_polled(b->hub));
+    push(b, b->stream, b->claim);
+    assert_false(stream_hub_was_polled(b->hub)); /* something waits */
+    expect(b->stream, 0, &m);
+    assert_true(stream_hub_was_polled(b->hub));
+    assert_false(stream_hub_was_polled(b->hub)); /* it has one in its hands */
+    expect(b->stream, 1, &m);
+    expect(b->stream, 2, &m);
+    assert_true(stream_hub_was_polled(b->hub));
+    assert_false(stream_hub_was_polled(b->hub));
+    expect_nothing(b->stream);
+    assert_true(stream_hub_was_polled(b->hub));
+    assert_true(stream_hub_was_polled(b->hub)); /* done with everything */
+}
+
+static void test_each_stream_that_has_something_is_to_be_polled(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    push(b, b->other, b->other_claim);
+    expect(b->stream, 0, &m);
+    assert_false(stream_hub_was_polled(b->hub)); /* the other one stands still */
+    expect(b->stream, 1, &m);
+    expect(b->other, 0, &m);
+    assert_true(stream_hub_was_polled(b->hub));
+    assert_int_equal(stream_hub_next(b->hub, 0, &m), ZKC_OK); /* over all streams */
+    assert_true(stream_hub_was_polled(b->hub));
+    assert_false(stream_hub_was_polled(b->hub));
+}
+
+static void test_the_next_poll_is_told_once(void **state)
+{
+    struct bench *b = *state;
+    stream_hub_want_poll(b->hub);
+    turn(b);
+    assert_int_equal(b->polled, 0);
+    expect_nothing(b->other);
+    expect_nothing(b->stream);
+    turn(b);
+    assert_int_equal(b->polled, 1);
+    struct zkc_message m;
+    stream_hub_want_poll(b->hub);
+    assert_int_equal(stream_hub_next(b->hub, 0, &m), ZKC_ERR_TIMED_OUT);
+    turn(b);
+    assert_int_equal(b->polled, 2);
+    zkc_stream_set_on_message(b->stream, count_brought, b, 0);
+    stream_hub_want_poll(b->hub); /* a callback always asks */
+    turn(b);
+    assert_int_equal(b->polled, 3);
+}
+
+int main(void)
+{
+#define T(test)          cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define T_EXPLICIT(test) cmocka_unit_test_setup_teardown(test, set_up_explicit, tear_down)
+#define T_THREAD(test)   cmocka_unit_test_setup_teardown(test, set_up_thread, tear_down)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_passes_at_or_after_the_end),
+        cmocka_unit_test(test_a_new_session_does_not_open_an_old_claim),
+        cmocka_unit_test(test_a_lease_begins_over),
+        cmocka_unit_test(test_finished_follows_what_was_handed_out),
+        cmocka_unit_test(test_positions_that_move_without_a_hand_over),
+        cmocka_unit_test(test_draining_races_with_the_taking_thread),
+        cmocka_unit_test(test_an_ended_lease_stops_another_thread),
+        T(test_asking_for_the_next_finishes_the_one_before),
+        T(test_consumer_next_finishes_whatever_stream_it_came_from),
+        T(test_callback_finishes_when_it_returns),
+        T(test_a_message_is_acknowledged_early),
+        T_EXPLICIT(test_explicit_acknowledgement),
+        T(test_the_loop_hears_when_the_last_one_is_finished),
+        T(test_delivery_stops_and_goes_on_with_the_lease),
+        T(test_a_lost_claim_gives_way_to_the_next),
+        T(test_what_is_late_in_flight_is_counted),
+        T(test_fd_rests_while_the_lease_is_over),
+        T(test_callbacks_wait_for_the_lease),
+        T_THREAD(test_waiting_takers_hear_of_the_lease),
+        T(test_an_application_that_has_nothing_need_not_poll),
+        T(test_each_stream_that_has_something_is_to_be_polled),
+        T(test_the_next_poll_is_told_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
