@@ -302,13 +302,16 @@ static enum zk_do do_of(enum zk_op_type type)
     static const enum zk_do dos[] = {
         [ZK_OP_CREATE] = ZK_DO_CREATE, [ZK_OP_DELETE] = ZK_DO_DELETE,
         [ZK_OP_EXISTS] = ZK_DO_EXISTS, [ZK_OP_GET] = ZK_DO_GET,
-        [ZK_OP_SET] = ZK_DO_SET,       [ZK_OP_CHILDREN] = ZK_DO_CHILDREN};
+        [ZK_OP_SET] = ZK_DO_SET,       [ZK_OP_CHILDREN] = ZK_DO_CHILDREN,
+        [ZK_OP_MULTI] = ZK_DO_MULTI,   [ZK_OP_SYNC] = ZK_DO_SYNC,
+        [ZK_OP_CHECK] = ZK_DO_CHECK};
     return dos[type];
 }
 
 static void count_op(struct member *m, enum zk_do what, bool watch)
 {
-    bool is_read = what == ZK_DO_EXISTS || what == ZK_DO_GET || what == ZK_DO_CHILDREN;
+    bool is_read =
+        what == ZK_DO_EXISTS || what == ZK_DO_GET || what == ZK_DO_CHILDREN || what == ZK_DO_SYNC;
     m->counts.reads += is_read;
     m->counts.writes += !is_read;
     m->counts.watches += watch;
@@ -384,30 +387,45 @@ static bool keeps_claim(struct member *m, enum zk_do what, const struct zk_path 
     return true;
 }
 
+static struct zk_write write_of(struct sim *w, const struct zk_op *op)
+{
+    return (struct zk_write){
+        .what = do_of(op->type),
+        .path = zk_paths_id(&w->zk.paths, zk_op_path(op)),
+        .data = op->data.data ? value_new(&w->pool, op->data.data, op->data.len) : NULL,
+        .version = op->version,
+        .ephemeral = op->ephemeral};
+}
+
+static struct zk_write *parts_of(struct sim *w, const struct zk_op *op)
+{
+    struct zk_write *parts = pool_take(&w->pool, op->part_count * sizeof *parts);
+    for (size_t i = 0; i < op->part_count; i++)
+        parts[i] = write_of(w, &op->parts[i]);
+    return parts;
+}
+
 static void send_op(struct member *m, const struct group_output *o)
 {
     struct sim *w = m->world;
     const struct zk_op *op = &o->op.op;
     enum zk_do what = do_of(op->type);
-    uint32_t id = zk_paths_id(&w->zk.paths, op->path);
+    uint32_t id = zk_paths_id(&w->zk.paths, zk_op_path(op));
     const struct zk_path *path = zk_path_at(&w->zk.paths, id);
     uint64_t token = token_of(o->op.lane, o->op.seq);
     faults_point(w, m, point_of(what, path));
     if (keeps_claim(m, what, path, token))
         return;
-    struct zk_write write = {
-        .what = what,
-        .path = id,
-        .data = op->data.data ? value_new(&w->pool, op->data.data, op->data.len) : NULL,
-        .version = op->version,
-        .ephemeral = op->ephemeral};
+    struct zk_write write = write_of(w, op);
+    struct zk_write *parts = op->part_count ? parts_of(w, op) : NULL;
     m->zk.drops_watch = op->watch && forgets_watch(m, id);
-    if (!zk_client_send(&m->zk, what, &write, op->watch, NULL, 0, token, member_local_ns(m))) {
+    if (!zk_client_send(&m->zk, what, &write, op->watch, parts, (uint32_t)op->part_count, token,
+                        member_local_ns(m))) {
         m->unsent[o->op.lane] = o->op.seq;
         return;
     }
     count_op(m, what, op->watch);
-    m->attempt.bytes_out += path->text[0] ? strlen(path->text) + op->data.len : 0;
+    m->attempt.bytes_out += zk_op_bytes(op);
     if ((w->config.bugs & SIM_BUG_DELETE_FOREIGN) && what == ZK_DO_DELETE &&
         path->info.class_of == TRACE_CLASS_OWNER)
         delete_the_next(m, path);
@@ -425,7 +443,7 @@ static void count_in_attempt(struct member *m, const struct zk_pending *op, enum
         t->commit_ns += ns;
     else if (op->what == ZK_DO_DELETE)
         t->release_ns += ns;
-    else if (op->what == ZK_DO_CREATE)
+    else if (op->what == ZK_DO_CREATE || op->what == ZK_DO_MULTI)
         t->claim_ns += ns;
     else
         t->read_ns += ns;
@@ -466,6 +484,8 @@ static void on_result(void *self, const struct zk_pending *op, int zk_rc, const 
         result.data = a->data ? bytes_of(a->data->data, a->data->len) : BYTES_NULL;
         result.children = a->names ? a->names->list : NULL;
         result.children_count = a->names ? a->names->count : 0;
+        result.parts = a->parts;
+        result.part_count = a->part_count;
     }
     struct group_input in = {.type = GROUP_IN_RESULT,
                              .result = {lane, (uint32_t)op->token, &result}};

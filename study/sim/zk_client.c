@@ -102,6 +102,9 @@ bool zk_client_send(struct zk_client *c, enum zk_do what, const struct zk_write 
 {
     if (c->state != ZK_CLIENT_CONNECTED) {
         value_unref(c->e->pool, write->data);
+        for (uint32_t i = 0; i < count; i++)
+            value_unref(c->e->pool, multi[i].data);
+        pool_give(c->e->pool, multi);
         return false;
     }
     struct zk_request *r = new_request(c, MSG_ZK_REQUEST);

@@ -423,6 +423,34 @@ void zk_clients_synced(struct zk_server *s, uint64_t tag, uint32_t xid)
 
 /* ---- what was applied ---- */
 
+/* A part that sets data tells what the node is like; of one that a later part deletes, only what
+ * the transaction itself knows. */
+static struct zk_stat part_stat(const struct zk_server *s, const struct zk_txn *x,
+                                const struct zk_part *part)
+{
+    const struct znode *n = zk_tree_node(&s->tree, part->path);
+    struct zk_stat_full full = {0};
+    if (part->what != ZK_DO_SET)
+        return full.stat;
+    if (n)
+        zk_tree_stat(n, &full);
+    full.stat.version = part->version;
+    full.stat.mzxid = x->zxid;
+    return full.stat;
+}
+
+static void answer_parts(struct zk_server *s, struct zk_answer *a, const struct zk_txn *x)
+{
+    a->part_count = x->rcs ? x->rc_count : x->count;
+    a->parts = pool_take(s->e->pool, a->part_count * sizeof *a->parts);
+    for (uint32_t i = 0; i < a->part_count; i++) {
+        if (x->rcs)
+            a->parts[i].zk_rc = x->rcs[i];
+        else
+            a->parts[i].stat = part_stat(s, x, &x->parts[i]);
+    }
+}
+
 static void answer_write(struct zk_server *s, struct zk_conn *c, const struct zk_txn *x)
 {
     c->in_flight--;
@@ -433,11 +461,8 @@ static void answer_write(struct zk_server *s, struct zk_conn *c, const struct zk
     a->zk_rc = x->zk_rc;
     if (x->zk_rc == ZK_OK && x->what == ZK_DO_SET)
         zk_tree_stat(zk_tree_node(&s->tree, x->parts[0].path), &a->stat);
-    if (x->rcs) {
-        a->rc_count = x->rc_count;
-        a->rcs = pool_take(s->e->pool, a->rc_count * sizeof *a->rcs);
-        memcpy(a->rcs, x->rcs, a->rc_count * sizeof *a->rcs);
-    }
+    if (x->what == ZK_DO_MULTI)
+        answer_parts(s, a, x);
     send_answer(s, c, a);
     pump(s, c);
 }

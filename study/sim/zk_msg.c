@@ -18,7 +18,7 @@ static void free_answer(struct pool *p, struct zk_answer *a)
 {
     value_unref(p, a->data);
     zk_names_unref(p, a->names);
-    pool_give(p, a->rcs);
+    pool_give(p, a->parts);
 }
 
 static void free_peer(struct pool *p, struct zk_peer_msg *m)

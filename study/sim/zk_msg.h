@@ -80,8 +80,8 @@ struct zk_answer {
     struct value *data;
     struct zk_names *names;
     struct zk_stat_full stat;
-    int *rcs; /* of a refused multi */
-    uint32_t rc_count;
+    struct zk_part_result *parts; /* of a multi */
+    uint32_t part_count;
     enum zk_event_type event;
     uint32_t path; /* EVENT */
     uint64_t sent_ns;

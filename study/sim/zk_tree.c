@@ -62,9 +62,9 @@ void zk_tree_stat(const struct znode *n, struct zk_stat_full *out)
     *out = (struct zk_stat_full){.stat = {.ephemeral_owner = (int64_t)n->owner,
                                           .czxid = n->czxid,
                                           .mzxid = n->mzxid,
-                                          .version = n->version},
-                                 .pzxid = n->pzxid,
-                                 .cversion = n->cversion,
+                                          .pzxid = n->pzxid,
+                                          .version = n->version,
+                                          .cversion = n->cversion},
                                  .children = (int32_t)n->children.count,
                                  .data_len = n->data ? (int32_t)n->data->len : 0};
 }

@@ -59,8 +59,6 @@ struct zk_txn {
 
 struct zk_stat_full {
     struct zk_stat stat;
-    int64_t pzxid;
-    int32_t cversion;
     int32_t children, data_len;
 };
 

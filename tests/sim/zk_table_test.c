@@ -253,7 +253,7 @@ static void say_written(struct table *t, const struct zk_answer *a, const char *
 static void say_stat(struct session *s, const struct zk_stat_full *stat)
 {
     uint64_t owner = (uint64_t)stat->stat.ephemeral_owner;
-    say(s->table, " v%d c%d n%d%s", stat->stat.version, stat->cversion, stat->children,
+    say(s->table, " v%d c%d n%d%s", stat->stat.version, stat->stat.cversion, stat->children,
         !owner           ? ""
         : owner == s->id ? " mine"
                          : " other's");
@@ -311,11 +311,13 @@ static void run_multi(struct session *s, char **words, size_t count)
             n++;
         r->writes[r->count++] = write_of(t, words + at, n, &watch);
     }
+    uint32_t asked = r->count;
     const struct zk_answer *a = ask(s, r);
-    for (uint32_t i = 0; i < a->rc_count; i++)
+    assert_true(a->zk_rc == ZK_SESSION_EXPIRED || a->part_count == asked);
+    for (uint32_t i = 0; a->zk_rc != ZK_OK && i < a->part_count; i++)
         snprintf(extra + strlen(extra), sizeof extra - strlen(extra), "%s%s", i ? " " : " (",
-                 rc_text(a->rcs[i]));
-    if (a->rc_count)
+                 rc_text(a->parts[i].zk_rc));
+    if (extra[0])
         strcat(extra, ")");
     say_written(t, a, extra);
 }

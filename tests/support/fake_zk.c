@@ -8,7 +8,7 @@ struct node {
     size_t len;
     int64_t owner, czxid, mzxid;
     int64_t pzxid; /* last transaction that changed the children */
-    int32_t version;
+    int32_t version, cversion;
 };
 
 struct watch {
@@ -34,6 +34,8 @@ struct fake_zk {
     struct fired *fired;
     size_t fired_count, fired_cap;
     int64_t zxid;
+    bool in_multi; /* whose parts have one transaction */
+    struct zk_part_result parts[ZK_PARTS_MAX];
     struct zk_result result;
     char **children; /* of the last result */
     size_t children_cap;
@@ -205,6 +207,7 @@ static void trigger_parent(struct fake_zk *zk, const char *path)
     if (!parent)
         return;
     parent->pzxid = zk->zxid;
+    parent->cversion++;
     trigger(zk, ZK_EVENT_CHILDREN_CHANGED, parent->path);
 }
 
@@ -300,6 +303,12 @@ void fake_zk_end(struct fake_zk *zk, int64_t session)
 
 /* ---- operations ---- */
 
+static void begin_transaction(struct fake_zk *zk)
+{
+    if (!zk->in_multi)
+        zk->zxid++;
+}
+
 static int run_create(struct fake_zk *zk, int64_t session, const struct zk_op *op)
 {
     struct node *parent = find_parent(zk, op->path);
@@ -309,7 +318,7 @@ static int run_create(struct fake_zk *zk, int64_t session, const struct zk_op *o
         return ZK_NO_CHILDREN_FOR_EPHEMERALS;
     if (find(zk, op->path))
         return ZK_NODE_EXISTS;
-    zk->zxid++;
+    begin_transaction(zk);
     insert(zk, op->path, op->data, op->ephemeral ? session : 0);
     trigger(zk, ZK_EVENT_CREATED, op->path);
     trigger_parent(zk, op->path);
@@ -325,15 +334,19 @@ static int run_delete(struct fake_zk *zk, const struct zk_op *op)
         return ZK_BAD_VERSION;
     if (has_children(zk, op->path))
         return ZK_NOT_EMPTY;
-    zk->zxid++;
+    begin_transaction(zk);
     delete_node(zk, n);
     return ZK_OK;
 }
 
 static void fill_stat(struct fake_zk *zk, const struct node *n)
 {
-    zk->result.stat = (struct zk_stat){
-        .ephemeral_owner = n->owner, .czxid = n->czxid, .mzxid = n->mzxid, .version = n->version};
+    zk->result.stat = (struct zk_stat){.ephemeral_owner = n->owner,
+                                       .czxid = n->czxid,
+                                       .mzxid = n->mzxid,
+                                       .pzxid = n->pzxid,
+                                       .version = n->version,
+                                       .cversion = n->cversion};
 }
 
 static int run_set(struct fake_zk *zk, const struct zk_op *op)
@@ -343,7 +356,8 @@ static int run_set(struct fake_zk *zk, const struct zk_op *op)
         return ZK_NO_NODE;
     if (op->version != ZK_ANY_VERSION && op->version != n->version)
         return ZK_BAD_VERSION;
-    n->mzxid = ++zk->zxid;
+    begin_transaction(zk);
+    n->mzxid = zk->zxid;
     n->version++;
     set_data(n, op->data);
     fill_stat(zk, n);
@@ -384,10 +398,73 @@ static int run_read(struct fake_zk *zk, int64_t session, const struct zk_op *op)
     return ZK_OK;
 }
 
+static int run_check(struct fake_zk *zk, const struct zk_op *op)
+{
+    const struct node *n = find(zk, op->path);
+    if (!n)
+        return ZK_NO_NODE;
+    return op->version != ZK_ANY_VERSION && op->version != n->version ? ZK_BAD_VERSION : ZK_OK;
+}
+
+static int run_part(struct fake_zk *zk, int64_t session, const struct zk_op *op)
+{
+    switch (op->type) {
+    case ZK_OP_CREATE: return run_create(zk, session, op);
+    case ZK_OP_DELETE: return run_delete(zk, op);
+    case ZK_OP_SET: return run_set(zk, op);
+    case ZK_OP_CHECK: return run_check(zk, op);
+    default: abort();
+    }
+}
+
+/* Its nodes, and nobody who watches them. */
+static struct fake_zk *copy_nodes(const struct fake_zk *zk)
+{
+    struct fake_zk *to = fake_zk_new();
+    to->zxid = zk->zxid;
+    for (size_t i = 0; i < zk->node_count; i++) {
+        const struct node *n = &zk->nodes[i];
+        insert(to, n->path, n->data ? bytes_of(n->data, n->len) : BYTES_NULL, n->owner);
+        struct node *copied = find(to, n->path);
+        copied->version = n->version;
+    }
+    return to;
+}
+
+/* Tried on a copy first: a refused one changes nothing and fires nothing. */
+static int run_multi(struct fake_zk *zk, int64_t session, const struct zk_op *op)
+{
+    assert(op->part_count > 0 && op->part_count <= ZK_PARTS_MAX);
+    struct fake_zk *trial = copy_nodes(zk);
+    int zk_rc = ZK_OK;
+    zk->result.parts = zk->parts;
+    zk->result.part_count = op->part_count;
+    for (size_t i = 0; i < op->part_count; i++) {
+        int part_rc = ZK_RUNTIME_INCONSISTENCY;
+        if (zk_rc == ZK_OK)
+            part_rc = zk_rc = run_part(trial, session, &op->parts[i]);
+        zk->parts[i] = (struct zk_part_result){.zk_rc = part_rc};
+    }
+    fake_zk_free(trial);
+    if (zk_rc != ZK_OK)
+        return zk_rc;
+    zk->zxid++;
+    zk->in_multi = true;
+    for (size_t i = 0; i < op->part_count; i++) {
+        zk->result.stat = (struct zk_stat){0};
+        run_part(zk, session, &op->parts[i]);
+        zk->parts[i].stat = zk->result.stat;
+    }
+    zk->in_multi = false;
+    zk->result.stat = (struct zk_stat){0};
+    return ZK_OK;
+}
+
 const struct zk_result *fake_zk_run(struct fake_zk *zk, int64_t session, const struct zk_op *op)
 {
     assert(session == 0 || fake_zk_is_open(zk, session));
-    assert(op->path[0] == '/' && op->path[1] && op->path[strlen(op->path) - 1] != '/');
+    const char *path = zk_op_path(op);
+    assert(path[0] == '/' && path[1] && path[strlen(path) - 1] != '/');
     struct zk_result *r = &zk->result;
     *r = (struct zk_result){0};
     switch (op->type) {
@@ -397,9 +474,9 @@ const struct zk_result *fake_zk_run(struct fake_zk *zk, int64_t session, const s
     case ZK_OP_EXISTS:
     case ZK_OP_GET:
     case ZK_OP_CHILDREN: r->zk_rc = run_read(zk, session, op); break;
-    case ZK_OP_SYNC:
-    case ZK_OP_CHECK:
-    case ZK_OP_MULTI: r->zk_rc = ZK_BAD_ARGUMENTS; break;
+    case ZK_OP_MULTI: r->zk_rc = run_multi(zk, session, op); break;
+    case ZK_OP_SYNC: break;                               /* there is one server */
+    case ZK_OP_CHECK: r->zk_rc = ZK_BAD_ARGUMENTS; break; /* only within a multi */
     }
     r->zxid = zk->zxid;
     return r;

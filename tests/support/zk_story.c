@@ -43,6 +43,30 @@
         .type = ZK_OP_##type_, .path = path_, .watch = true                                        \
     }
 
+#define CHECK(path_, version_)                                                                     \
+    {                                                                                              \
+        .type = ZK_OP_CHECK, .path = path_, .version = version_                                    \
+    }
+#define MULTI(list)                                                                                \
+    {                                                                                              \
+        .type = ZK_OP_MULTI, .parts = list, .part_count = ARRAY_LEN(list)                          \
+    }
+#define SYNC(path_)                                                                                \
+    {                                                                                              \
+        .type = ZK_OP_SYNC, .path = path_                                                          \
+    }
+
+static const struct zk_op claim[] = {EPHEMERAL("/s/m/0", "a-0"), SET("/s/m/0", "a-0", 0),
+                                     EPHEMERAL("/s/m/1", "a-0"), CREATE_NULL("/s/m/2")};
+static const struct zk_op release[] = {SET("/s/x", "7", 4), DELETE("/s/m/0", 1),
+                                       DELETE("/s/m/1", 0), CHECK("/s/m/2", 0)};
+static const struct zk_op probe[] = {CHECK("/s/m/2", 0), CHECK("/s/x", ZK_ANY_VERSION)};
+static const struct zk_op again[] = {DELETE("/s/m/2", ZK_ANY_VERSION), CREATE_NULL("/s/m/2")};
+static const struct zk_op stale[] = {SET("/s/x", "8", ZK_ANY_VERSION), CHECK("/s/m/2", 3),
+                                     DELETE("/s/m/2", 0)};
+static const struct zk_op orphan[] = {CHECK("/s/none", ZK_ANY_VERSION)};
+static const struct zk_op busy[] = {CREATE_NULL("/s/m/9"), DELETE("/s/m", ZK_ANY_VERSION)};
+
 const struct zk_story_step zk_story[] = {
     /* nodes */
     {.who = 'a', .op = GET("/s"), .zk_rc = ZK_NO_NODE},
@@ -145,6 +169,52 @@ const struct zk_story_step zk_story[] = {
      .what = ZK_STORY_BACK,
      .events_b = "NodeDataChanged /s/q, NodeChildrenChanged /s, "},
     {.who = 'a', .op = CREATE("/s/new", ""), .events_b = "NodeCreated /s/new, "}, /* still stood */
+
+    /* multi: all or nothing, each part after those before it; one transaction, so that a watch on
+     * the children fires once */
+    {.who = 'a',
+     .op = MULTI(claim),
+     .zk_rc = ZK_NO_NODE,
+     .got = "NoNode RuntimeInconsistency "
+            "RuntimeInconsistency RuntimeInconsistency "},
+    {.who = 'a', .op = CREATE_NULL("/s/m")},
+    {.who = 'b', .op = WATCH(CHILDREN, "/s/m"), .got = ""},
+    {.who = 'a',
+     .op = MULTI(claim),
+     .got = "Ok Ok 1 Ok Ok ",
+     .events_b = "NodeChildrenChanged /s/m, "},
+    {.who = 'a', .op = GET("/s/m/0"), .got = "a-0", .version = 1, .is_ours = true},
+    {.who = 'a', .op = EXISTS("/s/m/2")},
+    {.who = 'b', .op = WATCH(EXISTS, "/s/m/0"), .version = 1},
+    {.who = 'b',
+     .op = MULTI(claim),
+     .zk_rc = ZK_NODE_EXISTS,
+     .got = "NodeExists RuntimeInconsistency "
+            "RuntimeInconsistency RuntimeInconsistency "},
+    {.who = 'b',
+     .op = MULTI(stale),
+     .zk_rc = ZK_BAD_VERSION,
+     .got = "Ok BadVersion RuntimeInconsistency "},
+    {.who = 'b', .op = GET("/s/x"), .got = "6", .version = 4}, /* nothing was done */
+    {.who = 'b', .op = MULTI(busy), .zk_rc = ZK_NOT_EMPTY, .got = "Ok NotEmpty "},
+    {.who = 'b', .op = MULTI(orphan), .zk_rc = ZK_NO_NODE, .got = "NoNode "},
+    {.who = 'b', .op = MULTI(probe), .got = "Ok Ok "},
+    {.who = 'a', .op = MULTI(release), .got = "Ok 5 Ok Ok Ok ", .events_b = "NodeDeleted /s/m/0, "},
+    {.who = 'a',
+     .op = MULTI(release),
+     .zk_rc = ZK_BAD_VERSION,
+     .got = "BadVersion RuntimeInconsistency "
+            "RuntimeInconsistency RuntimeInconsistency "},
+    {.who = 'b', .op = CHILDREN("/s/m"), .got = "2 "},
+    {.who = 'b', .op = WATCH(EXISTS, "/s/m/2")},
+    {.who = 'a', .op = MULTI(again), .got = "Ok Ok ", .events_b = "NodeDeleted /s/m/2, "},
+
+    {.who = 'a', .op = DELETE("/s/m/2", ZK_ANY_VERSION)},
+    {.who = 'a', .op = DELETE("/s/m", ZK_ANY_VERSION)},
+
+    /* sync */
+    {.who = 'b', .op = SYNC("/s")},
+    {.who = 'b', .op = SYNC("/s/none")}, /* it need not exist */
 
     /* the end of a session: its ephemerals go */
     {.who = 'a', .op = WATCH(EXISTS, "/s/e")},

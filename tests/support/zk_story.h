@@ -19,7 +19,8 @@ struct zk_story_step {
     struct zk_op op;
     int zk_rc;
     const char *got; /* of a read: the data, "(null)", or the children in byte order, each with a
-                      * blank after it; NULL: not looked at */
+                      * blank after it; of a multi: of each part its zk_rc, and the version where
+                      * it set data, each with a blank; NULL: not looked at */
     bool is_ours;    /* of a read: the node is an ephemeral of the one who reads */
     int version;     /* of exists and set */
     const char *events_a; /* that the step fires, e.g. "NodeDeleted /x, "; NULL: none */

@@ -187,8 +187,9 @@ struct sent {
     enum group_lane lane;
     uint32_t seq;
     int64_t sent_ns;
-    struct zk_op op; /* its path is `path`; of its data only the length is kept */
-    bool is_second;  /* sent again after the chroot was made */
+    struct zk_op op; /* its path is `path`; without its data and the operations of a multi */
+    size_t bytes;
+    bool is_second; /* sent again after the chroot was made */
     char path[];
 };
 
@@ -215,7 +216,7 @@ static void on_result(const struct zk_result *result, void *user)
         zk_session_ensure_chroot(c->session, on_chroot, s);
         return;
     }
-    tracing_op(c->tracing, s->lane, &s->op, result, s->sent_ns);
+    tracing_op(c->tracing, s->lane, &s->op, result, s->bytes, s->sent_ns);
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {s->lane, s->seq, result}};
     free(s);
     feed_and_drain(c, &in);
@@ -235,7 +236,8 @@ static void on_chroot(const struct zk_result *result, void *user)
 
 static void send_op(zkc_consumer *c, const struct group_output *o)
 {
-    size_t len = strlen(o->op.op.path) + 1;
+    const char *path = zk_op_path(&o->op.op);
+    size_t len = strlen(path) + 1;
     struct sent *s = malloc(sizeof *s + len);
     if (!s) { /* as if the connection had been lost: the machine sends it again */
         log_line(c->log, 3, LOG_FACILITY_ZK, "out of memory: an operation waits");
@@ -246,10 +248,13 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
                        .lane = o->op.lane,
                        .seq = o->op.seq,
                        .sent_ns = c->tracing ? loop_now_ns() : 0,
-                       .op = o->op.op};
-    memcpy(s->path, o->op.op.path, len);
+                       .op = o->op.op,
+                       .bytes = zk_op_bytes(&o->op.op)};
+    memcpy(s->path, path, len);
     s->op.path = s->path;
-    s->op.data.data = NULL;
+    s->op.data = BYTES_NULL;
+    s->op.parts = NULL;
+    s->op.part_count = 0;
     c->operations++;
     zk_session_send(c->session, &o->op.op, on_result, s);
 }

@@ -380,11 +380,11 @@ static int phase_of(enum group_lane lane, const struct zk_op *op)
         return 1;
     if (op->type == ZK_OP_DELETE)
         return 2;
-    return op->type == ZK_OP_CREATE ? 3 : 0;
+    return op->type == ZK_OP_CREATE || op->type == ZK_OP_MULTI ? 3 : 0;
 }
 
 void tracing_op(struct tracing *t, enum group_lane lane, const struct zk_op *op,
-                const struct zk_result *result, int64_t sent_ns)
+                const struct zk_result *result, size_t bytes_out, int64_t sent_ns)
 {
     if (!t)
         return;
@@ -392,7 +392,7 @@ void tracing_op(struct tracing *t, enum group_lane lane, const struct zk_op *op,
     if (t->in_rebalance && (lane == GROUP_LANE_REBALANCE || lane == GROUP_LANE_COMMIT)) {
         t->ops[op->type]++;
         t->bytes_in += result_bytes(result);
-        t->bytes_out += strlen(op->path) + op->data.len;
+        t->bytes_out += bytes_out;
         t->phase_ns[phase_of(lane, op)] += ns;
     }
     if (t->in_rebalance && lane == GROUP_LANE_REBALANCE && result->zxid) {

@@ -26,9 +26,9 @@ void tracing_start(struct tracing *t, const char *const *topics, size_t count, i
 /* An output of the machine, before it is carried out. */
 void tracing_output(struct tracing *t, const struct group_output *o);
 
-/* An operation was answered. */
+/* An operation was answered. bytes_out: zk_op_bytes() when it was sent. */
 void tracing_op(struct tracing *t, enum group_lane lane, const struct zk_op *op,
-                const struct zk_result *result, int64_t sent_ns);
+                const struct zk_result *result, size_t bytes_out, int64_t sent_ns);
 void tracing_watch(struct tracing *t, const struct zk_watch_event *event);
 void tracing_session(struct tracing *t, const char *state, int64_t session_id, const char *server);
 

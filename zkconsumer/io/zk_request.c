@@ -3,8 +3,18 @@
  * the loop's next turn. */
 #include "zkconsumer/io/zk_session_internal.h"
 
+#include "zkconsumer/core/base/arena.h"
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
+
+/* What a multi needs until it is answered: the client keeps pointers into it. */
+struct multi {
+    size_t count;
+    zoo_op_result_t *results;
+    struct Stat *stats;
+    struct zk_part_result *parts;
+};
 
 struct zk_request {
     struct zk_session *s;
@@ -12,6 +22,7 @@ struct zk_request {
     void *user;
     struct zk_request *next; /* among the refused */
     int zk_rc;               /* of the refused */
+    struct multi *multi;     /* owned; NULL: not one */
 };
 
 static struct zk_request *request_new(struct zk_session *s, zk_result_fn *fn, void *user)
@@ -29,6 +40,7 @@ static void answer(struct zk_request *request, const struct zk_result *result)
     struct zk_session *s = request->s;
     zk_result_fn *fn = request->fn;
     void *user = request->user;
+    struct multi *multi = request->multi;
 
     free(request);
     s->calling++;
@@ -37,6 +49,7 @@ static void answer(struct zk_request *request, const struct zk_result *result)
     else
         fn(result, user);
     s->calling--;
+    free(multi);
 }
 
 /* ---- refused ---- */
@@ -71,6 +84,8 @@ void zk_request_answer(struct zk_session *s, int zk_rc, zk_result_fn *fn, void *
 
 /* ---- completions ---- */
 
+#define UNANSWERED INT_MAX /* no server has said what became of this part */
+
 /* Answers of a server, as against those that the client makes up. */
 static bool is_from_server(int zk_rc)
 {
@@ -84,6 +99,16 @@ static int64_t latest(const struct Stat *stat)
     return stat->pzxid > zxid ? stat->pzxid : zxid;
 }
 
+static struct zk_stat stat_of(const struct Stat *stat)
+{
+    return (struct zk_stat){.ephemeral_owner = stat->ephemeralOwner,
+                            .czxid = stat->czxid,
+                            .mzxid = stat->mzxid,
+                            .pzxid = stat->pzxid,
+                            .version = stat->version,
+                            .cversion = stat->cversion};
+}
+
 static void complete(const void *data, struct zk_result *result, const struct Stat *stat)
 {
     struct zk_request *request = (struct zk_request *)data;
@@ -94,12 +119,7 @@ static void complete(const void *data, struct zk_result *result, const struct St
     if (is_from_server(result->zk_rc))
         result->zxid = zk_client_zxid(&s->client, stat ? latest(stat) : 0);
     if (stat)
-        result->stat = (struct zk_stat){.ephemeral_owner = stat->ephemeralOwner,
-                                        .czxid = stat->czxid,
-                                        .mzxid = stat->mzxid,
-                                        .pzxid = stat->pzxid,
-                                        .version = stat->version,
-                                        .cversion = stat->cversion};
+        result->stat = stat_of(stat);
     answer(request, result);
 }
 
@@ -139,10 +159,134 @@ static void on_children(int zk_rc, const struct String_vector *names, const stru
     complete(data, &result, stat);
 }
 
+static void on_synced(int zk_rc, const char *path, const void *data)
+{
+    (void)path;
+    complete(data, &(struct zk_result){.zk_rc = zk_rc}, NULL);
+}
+
+static void on_multi(int zk_rc, const void *data)
+{
+    const struct zk_request *request = (const struct zk_request *)data;
+    const struct multi *multi = request->multi;
+    struct zk_result result = {.zk_rc = zk_rc};
+
+    for (size_t i = 0; i < multi->count; i++)
+        multi->parts[i] = (struct zk_part_result){.zk_rc = multi->results[i].err,
+                                                  .stat = stat_of(&multi->stats[i])};
+    /* The client makes up errors of parts as well, and servers may refuse without naming a part. */
+    if (is_from_server(zk_rc) && multi->results[0].err != UNANSWERED) {
+        result.parts = multi->parts;
+        result.part_count = multi->count;
+    }
+    complete(data, &result, NULL);
+}
+
+/* ---- multi ---- */
+
+/* A path that the client would refuse leaks what it has made of the multi so far, so it is refused
+ * before. Source: isValidPath() of zookeeper.c. */
+static bool is_valid_path(const char *path)
+{
+    if (path[0] != '/')
+        return false;
+    if (path[1] == '\0')
+        return true;
+    while (*path) {
+        size_t len = strcspn(++path, "/");
+        if (len == 0 || (len <= 2 && strncmp(path, "..", len) == 0))
+            return false;
+        for (size_t i = 0; i < len; i++)
+            if ((unsigned char)path[i] < ' ' || path[i] == 0x7f)
+                return false;
+        path += len;
+    }
+    return true;
+}
+
+static bool is_part(const struct zk_op *op)
+{
+    return (op->type == ZK_OP_CREATE || op->type == ZK_OP_DELETE || op->type == ZK_OP_SET ||
+            op->type == ZK_OP_CHECK) &&
+           is_valid_path(op->path);
+}
+
+/* A type, a flag, an error; a path and data with their lengths; an ACL; flags or a version. */
+#define PART_BYTES 64
+
+static bool is_fitting_multi(const struct zk_session *s, const struct zk_op *op)
+{
+    size_t bytes = 0;
+
+    if (op->part_count == 0 || op->part_count > ZK_PARTS_MAX)
+        return false;
+    for (size_t i = 0; i < op->part_count; i++) {
+        if (!is_part(&op->parts[i]))
+            return false;
+        bytes += PART_BYTES + s->chroot_len + strlen(op->parts[i].path) + op->parts[i].data.len;
+    }
+    return bytes <= ZK_REQUEST_BYTES_MAX;
+}
+
+static struct multi *multi_new(size_t count)
+{
+    struct multi *multi;
+    size_t each = sizeof *multi->results + sizeof *multi->stats + sizeof *multi->parts;
+
+    multi = calloc(1, sizeof *multi + count * each);
+    if (!multi)
+        abort(); /* zk_session_send() */
+    multi->count = count;
+    multi->parts = (struct zk_part_result *)(multi + 1);
+    multi->stats = (struct Stat *)(multi->parts + count);
+    multi->results = (zoo_op_result_t *)(multi->stats + count);
+    for (size_t i = 0; i < count; i++)
+        multi->results[i].err = UNANSWERED;
+    return multi;
+}
+
+static void part_init(zoo_op_t *to, const struct zk_op *op, const char *path, struct Stat *stat)
+{
+    const char *data = (const char *)op->data.data;
+    int len = bytes_is_null(op->data) ? -1 : (int)op->data.len;
+
+    switch (op->type) {
+    case ZK_OP_CREATE:
+        zoo_create_op_init(to, path, data, len, &ZOO_OPEN_ACL_UNSAFE,
+                           op->ephemeral ? ZOO_EPHEMERAL : ZOO_PERSISTENT, NULL, 0);
+        break;
+    case ZK_OP_DELETE: zoo_delete_op_init(to, path, op->version); break;
+    case ZK_OP_SET: zoo_set_op_init(to, path, data, len, op->version, stat); break;
+    default: zoo_check_op_init(to, path, op->version); break;
+    }
+}
+
+static int call_multi(struct zk_session *s, const struct zk_op *op, struct zk_request *request)
+{
+    zoo_op_t parts[ZK_PARTS_MAX];
+    struct arena paths;
+    int zk_rc;
+
+    request->multi = multi_new(op->part_count);
+    arena_init(&paths, ZK_REQUEST_BYTES_MAX);
+    for (size_t i = 0; i < op->part_count; i++) {
+        const char *path = op->parts[i].path;
+        if (s->chroot_len)
+            path = arena_format(&paths, "%s%s", s->chroot, path[1] ? path : "");
+        if (!path)
+            abort(); /* zk_session_send() */
+        part_init(&parts[i], &op->parts[i], path, &request->multi->stats[i]);
+    }
+    zk_rc = zoo_amulti(s->client.zh, (int)op->part_count, parts, request->multi->results, on_multi,
+                       request);
+    arena_deinit(&paths);
+    return zk_rc;
+}
+
 /* ---- sending ---- */
 
 static int call_client(struct zk_session *s, const char *path, const struct zk_op *op,
-                       const struct zk_request *request)
+                       struct zk_request *request)
 {
     zhandle_t *zh = s->client.zh;
     watcher_fn watcher = op->watch ? zk_session_on_client_event : NULL;
@@ -158,9 +302,9 @@ static int call_client(struct zk_session *s, const char *path, const struct zk_o
     case ZK_OP_GET: return zoo_awget(zh, path, watcher, s, on_data, request);
     case ZK_OP_SET: return zoo_aset(zh, path, data, len, op->version, on_stat, request);
     case ZK_OP_CHILDREN: return zoo_awget_children2(zh, path, watcher, s, on_children, request);
-    case ZK_OP_SYNC:
-    case ZK_OP_CHECK:
-    case ZK_OP_MULTI: break;
+    case ZK_OP_MULTI: return call_multi(s, op, request);
+    case ZK_OP_SYNC: return zoo_async(zh, path, on_synced, request);
+    case ZK_OP_CHECK: break; /* only within a multi */
     }
     return ZK_BAD_ARGUMENTS;
 }
@@ -174,6 +318,8 @@ static int refusal(const struct zk_session *s, const char *path, const struct zk
     if (s->link != ZK_LINK_CONNECTED || !zk_client_has_socket(&s->client))
         return ZK_CONNECTION_LOSS;
     if (strlen(path) + op->data.len > ZK_REQUEST_BYTES_MAX)
+        return ZK_BAD_ARGUMENTS;
+    if (op->type == ZK_OP_MULTI && !is_fitting_multi(s, op))
         return ZK_BAD_ARGUMENTS;
     return ZK_OK;
 }
@@ -214,13 +360,14 @@ const char *zk_request_strip(const struct zk_session *s, const char *path)
 
 void zk_session_send(struct zk_session *s, const struct zk_op *op, zk_result_fn *fn, void *user)
 {
-    bool is_root = op->path[0] == '/' && op->path[1] == '\0';
-    const char *below = is_root && s->chroot_len ? "" : op->path;
+    const char *asked = op->type == ZK_OP_MULTI ? "/" : op->path; /* its parts have their own */
+    bool is_root = asked[0] == '/' && asked[1] == '\0';
+    const char *below = is_root && s->chroot_len ? "" : asked;
     size_t len = s->chroot_len + strlen(below) + 1;
     char small[512], *path = small;
 
     if (s->chroot_len == 0) {
-        zk_request_send(s, op->path, op, fn, user);
+        zk_request_send(s, asked, op, fn, user);
         return;
     }
     if (len > sizeof small && !(path = malloc(len)))

@@ -78,6 +78,103 @@ static void test_bad_arguments(void **state)
     app_end(a);
 }
 
+/* Nothing of these reaches the server, and nothing leaks in the client. */
+static void test_bad_multis(void **state)
+{
+    static const char *const paths[] = {"",        "relative", "/end/", "/a//b",
+                                        "/a/../b", "/a/.",     "/\x01"};
+    static const enum zk_op_type types[] = {ZK_OP_GET, ZK_OP_EXISTS, ZK_OP_CHILDREN, ZK_OP_MULTI,
+                                            ZK_OP_SYNC};
+    static struct zk_op many[ZK_PARTS_MAX + 1];
+    struct zk_op parts[2] = {{.type = ZK_OP_CREATE, .path = "/never"}};
+    struct zk_op multi = {.type = ZK_OP_MULTI, .parts = parts, .part_count = 2};
+    struct app *a = app_connect();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        parts[1] = (struct zk_op){.type = ZK_OP_CHECK, .path = paths[i]};
+        assert_int_equal(app_do_op(a, &multi), ZK_BAD_ARGUMENTS);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        parts[1] = (struct zk_op){.type = types[i], .path = "/"};
+        assert_int_equal(app_do_op(a, &multi), ZK_BAD_ARGUMENTS);
+    }
+    multi.part_count = 0;
+    assert_int_equal(app_do_op(a, &multi), ZK_BAD_ARGUMENTS);
+    for (size_t i = 0; i < ARRAY_LEN(many); i++)
+        many[i] = (struct zk_op){.type = ZK_OP_CHECK, .path = "/", .version = ZK_ANY_VERSION};
+    multi.parts = many;
+    multi.part_count = ARRAY_LEN(many);
+    assert_int_equal(app_do_op(a, &multi), ZK_BAD_ARGUMENTS);
+    multi.part_count = ZK_PARTS_MAX; /* just taken */
+    assert_int_equal(app_do_op(a, &multi), ZK_OK);
+    assert_int_equal(a->part_count, ZK_PARTS_MAX);
+    assert_int_equal(a->culprit, ZK_PARTS_MAX);
+
+    char *data = calloc(1, ZK_REQUEST_BYTES_MAX);
+    parts[1] = (struct zk_op){.type = ZK_OP_SET, .path = "/never", .version = ZK_ANY_VERSION};
+    parts[1].data = bytes_of(data, ZK_REQUEST_BYTES_MAX - 64);
+    multi.parts = parts;
+    multi.part_count = 2;
+    assert_int_equal(app_do_op(a, &multi), ZK_BAD_ARGUMENTS);
+    free(data);
+
+    assert_int_equal(app_do(a, ZK_OP_CHECK, "/"), ZK_BAD_ARGUMENTS); /* only within a multi */
+    assert_int_equal(app_do(a, ZK_OP_EXISTS, "/never"), ZK_NO_NODE);
+    assert_int_equal(a->suspended, 0);
+    app_end(a);
+}
+
+static void test_multi_below_a_chroot(void **state)
+{
+    static const struct zk_op parts[] = {
+        {.type = ZK_OP_CHECK, .path = "/", .version = ZK_ANY_VERSION},
+        {.type = ZK_OP_CREATE, .path = "/in-multi", .data = {(const uint8_t *)"x", 1}},
+        {.type = ZK_OP_SET, .path = "/in-multi"},
+        {.type = ZK_OP_DELETE, .path = "/missing"}};
+    struct zk_op multi = {.type = ZK_OP_MULTI, .parts = parts, .part_count = 4};
+    struct app *raw = app_connect();
+    struct app *a = app_connect_to(at(world.server.port, "/multi/chroot"));
+
+    (void)state;
+    assert_int_equal(app_do_op(a, &multi), ZK_NO_NODE);
+    assert_int_equal(a->culprit, 0);
+    assert_int_equal(app_ensure_chroot(a), ZK_OK);
+    assert_int_equal(app_do_op(a, &multi), ZK_NO_NODE);
+    assert_int_equal(a->culprit, 3);
+    assert_int_equal(app_do(a, ZK_OP_EXISTS, "/in-multi"), ZK_NO_NODE); /* all or none */
+    multi.part_count = 3;
+    assert_int_equal(app_do_op(a, &multi), ZK_OK);
+    assert_string_equal(a->parts, "Ok Ok Ok 1 ");
+    assert_int_equal(app_do(raw, ZK_OP_SYNC, "/"), ZK_OK);
+    assert_int_equal(app_do(raw, ZK_OP_EXISTS, "/multi/chroot/in-multi"), ZK_OK);
+    assert_int_equal(raw->stat.version, 1);
+    assert_int_equal(app_do(a, ZK_OP_SYNC, "/"), ZK_OK);
+    app_end(a);
+    app_end(raw);
+}
+
+/* What tells that children came or went: pzxid, and cversion, which counts them. */
+static void test_stat_of_children(void **state)
+{
+    struct app *a = app_connect();
+
+    (void)state;
+    app_create(a, "/counted", "", false);
+    int64_t made = a->zxid;
+    assert_int_equal(app_do(a, ZK_OP_CHILDREN, "/counted"), ZK_OK);
+    assert_int_equal(a->stat.cversion, 0);
+    assert_int_equal(a->stat.pzxid, made);
+    app_create(a, "/counted/x", "", false);
+    assert_int_equal(app_do(a, ZK_OP_DELETE, "/counted/x"), ZK_OK);
+    int64_t changed = a->zxid;
+    assert_int_equal(app_do(a, ZK_OP_CHILDREN, "/counted"), ZK_OK);
+    assert_int_equal(a->stat.cversion, 2);
+    assert_int_equal(a->stat.pzxid, changed);
+    assert_int_equal(a->stat.mzxid, made);
+    app_end(a);
+}
+
 static void test_watches(void **state)
 {
     struct app *a = app_connect(), *b = app_connect();
@@ -421,6 +518,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operations),
         cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_bad_multis),
+        cmocka_unit_test(test_multi_below_a_chroot),
+        cmocka_unit_test(test_stat_of_children),
         cmocka_unit_test(test_watches),
         cmocka_unit_test(test_watch_before_later_answers),
         cmocka_unit_test(test_answers_come_in_order),

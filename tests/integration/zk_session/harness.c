@@ -215,6 +215,22 @@ static void record_children(struct app *a, const struct zk_result *result)
     }
 }
 
+static void record_parts(struct app *a, const struct zk_result *result)
+{
+    a->part_count = result->part_count;
+    a->culprit = zk_result_culprit(result);
+    a->parts[0] = '\0';
+    for (size_t i = 0; i < result->part_count; i++) {
+        const struct zk_part_result *part = &result->parts[i];
+        char *end = a->parts + strlen(a->parts);
+        size_t room = sizeof a->parts - (size_t)(end - a->parts);
+        if (part->stat.version)
+            snprintf(end, room, "%s %d ", zk_rc_name(part->zk_rc), part->stat.version);
+        else
+            snprintf(end, room, "%s ", zk_rc_name(part->zk_rc));
+    }
+}
+
 static void on_result(const struct zk_result *result, void *user)
 {
     struct sent *sent = user;
@@ -238,6 +254,7 @@ static void on_result(const struct zk_result *result, void *user)
     }
     a->stat = result->stat;
     a->zxid = result->zxid;
+    record_parts(a, result);
     if (result->zk_rc == ZK_OK) {
         if (bytes_is_null(result->data))
             strcpy(a->data, "(null)");

@@ -64,6 +64,8 @@ struct app {
     int64_t zxid;
     char data[256];     /* of the last get; "(null)" */
     char children[256]; /* "a b " in byte order */
+    char parts[256];    /* of the last multi: "Ok Ok 1 ": zk_rc, and version where one was set */
+    size_t part_count, culprit;
 
     unsigned watches;
     enum zk_event_type watch_type;

@@ -412,6 +412,33 @@ static void test_answer_is_lost(void **state)
     zk_proxy_free(p);
 }
 
+/* A multi whose answer is lost was done all the same; nothing is said of its parts. */
+static void test_answer_of_a_multi_is_lost(void **state)
+{
+    static const struct zk_op parts[] = {
+        {.type = ZK_OP_CREATE, .path = "/lost-multi", .ephemeral = true},
+        {.type = ZK_OP_SET, .path = "/lost-multi"}};
+    struct zk_op multi = {.type = ZK_OP_MULTI, .parts = parts, .part_count = 2};
+    struct zk_proxy *p = proxy_new();
+    struct app *a = app_connect_to(at(zk_proxy_port(p), ""));
+
+    (void)state;
+    zk_proxy_drop_answer(p, 1);
+    assert_int_equal(app_do_op(a, &multi), ZK_CONNECTION_LOSS);
+    assert_int_equal(a->part_count, 0);
+    assert_int_equal(app_do_op(a, &multi), ZK_CONNECTION_LOSS); /* not sent */
+    assert_int_equal(a->part_count, 0);
+    UNTIL(a->connected == 2);
+    assert_int_equal(app_do_op(a, &multi), ZK_NODE_EXISTS);
+    assert_int_equal(a->culprit, 0);
+    assert_int_equal(app_do(a, ZK_OP_SYNC, "/"), ZK_OK);
+    assert_int_equal(app_do(a, ZK_OP_EXISTS, "/lost-multi"), ZK_OK);
+    assert_int_equal(a->stat.ephemeral_owner, a->session_id);
+    assert_int_equal(a->stat.version, 1);
+    app_end(a);
+    zk_proxy_free(p);
+}
+
 static void test_watch_fires_for_what_was_missed(void **state)
 {
     struct zk_proxy *p = proxy_new();
@@ -508,6 +535,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cut_after_each_connect),
         cmocka_unit_test(test_slammed_door_names_the_limit),
         cmocka_unit_test(test_answer_is_lost),
+        cmocka_unit_test(test_answer_of_a_multi_is_lost),
         cmocka_unit_test(test_watch_fires_for_what_was_missed),
         cmocka_unit_test(test_server_restarts),
         cmocka_unit_test(test_bad_name_beside_a_good_address),

@@ -44,9 +44,11 @@ static void run_op(struct client *c, const struct zk_story_step *s, size_t n)
     struct app *a = c->app;
     int zk_rc = app_do_op(a, &s->op);
     bool has_stat = zk_rc == ZK_OK && (s->op.type == ZK_OP_GET || s->op.type == ZK_OP_EXISTS);
-    const char *got = s->op.type == ZK_OP_GET ? a->data : a->children;
+    const char *got = s->op.type == ZK_OP_GET     ? a->data
+                      : s->op.type == ZK_OP_MULTI ? a->parts
+                                                  : a->children;
     if (zk_rc != s->zk_rc || (s->got && strcmp(got, s->got) != 0))
-        fail_msg("step %zu, %s %s: %s, \"%s\"", n, zk_op_name(s->op.type), s->op.path,
+        fail_msg("step %zu, %s %s: %s, \"%s\"", n, zk_op_name(s->op.type), zk_op_path(&s->op),
                  zk_rc_name(zk_rc), s->got ? got : "");
     if (has_stat && s->version != a->stat.version)
         fail_msg("step %zu, %s: version %d", n, s->op.path, a->stat.version);

@@ -24,6 +24,12 @@ static void print_got(const struct zk_op *op, const struct zk_result *result, ch
                  result->data.data ? (const char *)result->data.data : "(null)");
         return;
     }
+    for (size_t i = 0; i < result->part_count; i++) {
+        const struct zk_part_result *part = &result->parts[i];
+        snprintf(text + strlen(text), size - strlen(text), "%s ", zk_rc_name(part->zk_rc));
+        if (part->stat.version)
+            snprintf(text + strlen(text), size - strlen(text), "%d ", part->stat.version);
+    }
     const char *names[20];
     assert_true(result->children_count < ARRAY_LEN(names));
     for (size_t i = 0; i < result->children_count; i++)
@@ -51,13 +57,13 @@ static void run_op(struct fake_zk *zk, struct client *c, const struct zk_story_s
 {
     char got[200] = "";
     struct zk_result result = *fake_zk_run(zk, c->session, &s->op);
-    if (result.zk_rc == ZK_OK && s->got)
+    if (s->got && (result.zk_rc == ZK_OK || s->op.type == ZK_OP_MULTI))
         print_got(&s->op, &result, got, sizeof got);
     fake_zk_client_answered(&c->watches, &s->op, &result);
     bool has_stat =
         result.zk_rc == ZK_OK && (s->op.type == ZK_OP_GET || s->op.type == ZK_OP_EXISTS);
     if (result.zk_rc != s->zk_rc || (s->got && strcmp(got, s->got) != 0))
-        fail_msg("step %zu, %s %s: %s, \"%s\"", n, zk_op_name(s->op.type), s->op.path,
+        fail_msg("step %zu, %s %s: %s, \"%s\"", n, zk_op_name(s->op.type), zk_op_path(&s->op),
                  zk_rc_name(result.zk_rc), got);
     if (has_stat && s->version != result.stat.version)
         fail_msg("step %zu, %s: version %d", n, s->op.path, result.stat.version);

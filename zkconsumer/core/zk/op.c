@@ -50,6 +50,27 @@ const char *zk_op_name(enum zk_op_type type)
     return "?";
 }
 
+const char *zk_op_path(const struct zk_op *op)
+{
+    return op->part_count ? op->parts[0].path : op->path;
+}
+
+size_t zk_op_bytes(const struct zk_op *op)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < op->part_count; i++)
+        n += strlen(op->parts[i].path) + op->parts[i].data.len;
+    return op->part_count ? n : strlen(op->path) + op->data.len;
+}
+
+size_t zk_result_culprit(const struct zk_result *result)
+{
+    size_t i = 0;
+    while (i < result->part_count && result->parts[i].zk_rc == ZK_OK)
+        i++;
+    return i;
+}
+
 const char *zk_event_name(enum zk_event_type type)
 {
     switch (type) {

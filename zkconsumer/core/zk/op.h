@@ -74,6 +74,12 @@ struct zk_op {
     size_t part_count;
 };
 
+/* What it is about, for traces and faults: its path; of a multi, that of its first part. */
+const char *zk_op_path(const struct zk_op *op);
+
+/* Bytes of paths and data that it sends. */
+size_t zk_op_bytes(const struct zk_op *op);
+
 struct zk_stat {
     int64_t ephemeral_owner; /* session id; 0: persistent */
     int64_t czxid;           /* transaction that created the node */
@@ -102,6 +108,9 @@ struct zk_result {
     struct zk_stat stat; /* exists, get, children, set; valid when zk_rc is ZK_OK */
     int64_t zxid;        /* last transaction the answering server had applied; 0: unknown */
 };
+
+/* The part that a multi was refused for; part_count when it was not, or nobody knows. */
+size_t zk_result_culprit(const struct zk_result *result);
 
 /* Types of watch events, ZooKeeper's numbers (Watcher.Event.EventType). */
 enum zk_event_type {
