@@ -208,6 +208,7 @@ void server_on_request(struct connection *c, struct bytes frame, void *user)
     case API_OFFSET_COMMIT: serve_offset_commit(l, c); break;
     case API_OFFSET_FETCH: serve_offset_fetch(l, c); break;
     case API_API_VERSIONS: serve_api_versions(l, c); break;
+    case API_FIND_COORDINATOR: break; /* not in the table: refused before */
     }
 }
 

@@ -48,10 +48,10 @@ static void test_commit_and_fetch(void **state)
     struct arena arena;
     arena_init(&arena, ARENA_MAX);
     struct offset_commit_request_partition pt[] = {
-        {0, 5, BYTES_NULL}, {1, -1, text("ten bytes!")}, {2, 7, text("eleven byte")}};
-    struct offset_commit_request_partition pm[] = {{0, 1, BYTES_NULL}};
+        {0, 5, -1, BYTES_NULL}, {1, -1, -1, text("ten bytes!")}, {2, 7, -1, text("eleven byte")}};
+    struct offset_commit_request_partition pm[] = {{0, 1, -1, BYTES_NULL}};
     struct offset_commit_request_topic ct[] = {{text("t"), pt, 3}, {text("missing"), pm, 1}};
-    struct offset_commit_request request = {text("g"), ct, 2};
+    struct offset_commit_request request = {.group_id = text("g"), .topics = ct, .topics_count = 2};
     struct offset_commit_response response;
     commit(z, &request, -1, &arena, &response);
     assert_int_equal(response.topics_count, 2);
@@ -126,9 +126,11 @@ static void test_operations_fail(void **state)
         struct zk_model *z = zk_model_new();
         struct arena arena;
         arena_init(&arena, ARENA_MAX);
-        struct offset_commit_request_partition pt[] = {{0, 5, BYTES_NULL}, {1, 6, BYTES_NULL}};
+        struct offset_commit_request_partition pt[] = {{0, 5, -1, BYTES_NULL},
+                                                       {1, 6, -1, BYTES_NULL}};
         struct offset_commit_request_topic ct[] = {{text("t"), pt, 2}};
-        struct offset_commit_request request = {text("g"), ct, 1};
+        struct offset_commit_request request = {
+            .group_id = text("g"), .topics = ct, .topics_count = 1};
         struct offset_commit_response response;
         commit(z, &request, fail_at, &arena, &response);
         assert_int_equal(response.topics[0].partitions[0].error_code, fail_at < 9 ? -1 : 0);
@@ -146,9 +148,10 @@ static void test_illegal_names(void **state)
         struct zk_model *z = zk_model_new();
         struct arena arena;
         arena_init(&arena, ARENA_MAX);
-        struct offset_commit_request_partition pt[] = {{0, 5, BYTES_NULL}};
+        struct offset_commit_request_partition pt[] = {{0, 5, -1, BYTES_NULL}};
         struct offset_commit_request_topic ct[] = {{text("t"), pt, 1}};
-        struct offset_commit_request request = {text(groups[i]), ct, 1};
+        struct offset_commit_request request = {
+            .group_id = text(groups[i]), .topics = ct, .topics_count = 1};
         struct offset_commit_response response;
         commit(z, &request, -1, &arena, &response);
         assert_int_equal(response.topics[0].partitions[0].error_code, -1);
@@ -175,7 +178,7 @@ static enum zkc_err begin_both(const void *input)
     struct arena arena;
     arena_init(&arena, ARENA_MAX);
     struct offset_commit_request_topic ct[] = {{text("missing"), NULL, 0}};
-    struct offset_commit_request request = {text("g"), ct, 1};
+    struct offset_commit_request request = {.group_id = text("g"), .topics = ct, .topics_count = 1};
     struct offset_commit_response response;
     struct offset_commit_program c;
     struct offset_fetch_request_topic ft[] = {{text("missing"), NULL, 0}};

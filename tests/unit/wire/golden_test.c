@@ -16,29 +16,35 @@ struct decoded {
     struct arena arena;
 };
 
+/* Both descriptions of a frame. The headers here have one form. */
+struct frame_types {
+    const struct message_type *header, *body;
+    int16_t version; /* of the body */
+};
+
 static enum zkc_err decode(struct decoded *d, struct bytes contents,
-                           const struct message_type *header, const struct message_type *body,
-                           char *reason)
+                           const struct frame_types *types, char *reason)
 {
-    assert_true(header->size <= sizeof d->header && body->size <= sizeof d->body);
+    assert_true(types->header->size <= sizeof d->header && types->body->size <= sizeof d->body);
     memset(d, 0, sizeof *d);
     arena_init(&d->arena, ARENA_MAX);
     struct wire_codec c;
     wire_codec_read(&c, 0, contents, &d->arena);
-    header->fields(&c, d->header);
-    body->fields(&c, d->body);
+    types->header->fields(&c, d->header);
+    c.version = types->version;
+    types->body->fields(&c, d->body);
     enum zkc_err err = wire_codec_end(&c);
     memcpy(reason, c.reason, sizeof c.reason);
     return err;
 }
 
-static void assert_prints(const char *where, const struct message_type *type, void *message,
-                          const json_t *want)
+static void assert_prints(const char *where, const struct message_type *type, int16_t version,
+                          void *message, const json_t *want)
 {
     struct buf out;
     buf_init(&out, OUTPUT_MAX);
     struct wire_codec c;
-    wire_codec_print(&c, 0, &out);
+    wire_codec_print(&c, version, &out);
     type->fields(&c, message);
     assert_int_equal(wire_codec_end(&c), ZKC_OK);
     json_error_t error;
@@ -52,20 +58,22 @@ static void assert_prints(const char *where, const struct message_type *type, vo
     buf_deinit(&out);
 }
 
-static void assert_writes(const char *where, struct decoded *d, const struct message_type *header,
-                          const struct message_type *body, struct bytes frame)
+static void assert_writes(const char *where, struct decoded *d, const struct frame_types *types,
+                          struct bytes frame)
 {
     struct wire_codec size;
     wire_codec_size(&size, 0);
-    header->fields(&size, d->header);
-    body->fields(&size, d->body);
+    types->header->fields(&size, d->header);
+    size.version = types->version;
+    types->body->fields(&size, d->body);
     struct buf out;
     buf_init(&out, frame.len); /* not a byte more than it takes */
     size_t mark = wire_frame_begin(&out);
     struct wire_codec c;
     wire_codec_write(&c, 0, &out);
-    header->fields(&c, d->header);
-    body->fields(&c, d->body);
+    types->header->fields(&c, d->header);
+    c.version = types->version;
+    types->body->fields(&c, d->body);
     if (wire_codec_end(&c))
         fail_msg("%s: %s", where, c.reason);
     wire_frame_end(&out, mark);
@@ -117,7 +125,7 @@ ended:;
 }
 
 static void check_cut_short(const char *where, struct bytes contents,
-                            const struct message_type *header, const struct message_type *body)
+                            const struct frame_types *types)
 {
     char reason[WIRE_REASON_SIZE];
     for (size_t len = 0; len < contents.len; len++) {
@@ -126,39 +134,38 @@ static void check_cut_short(const char *where, struct bytes contents,
         assert_non_null(copy);
         memcpy(copy, contents.data, len);
         struct decoded d;
-        if (decode(&d, bytes_of(copy, len), header, body, reason) != ZKC_ERR_PROTOCOL)
+        if (decode(&d, bytes_of(copy, len), types, reason) != ZKC_ERR_PROTOCOL)
             fail_msg("%s: cut to %zu bytes it is taken", where, len);
         assert_non_null(strstr(reason, "at byte"));
         arena_deinit(&d.arena);
-        if (body->api_key == API_FETCH && body->is_response && len >= 4)
+        if (types->body->api_key == API_FETCH && types->body->is_response && len >= 4)
             assert_twins(where, bytes_of(copy + 4, len - 4));
         free(copy);
     }
 }
 
 static void check_left_over(const char *where, struct bytes contents,
-                            const struct message_type *header, const struct message_type *body)
+                            const struct frame_types *types)
 {
     char reason[WIRE_REASON_SIZE];
     uint8_t *longer = calloc(1, contents.len + 1);
     assert_non_null(longer);
     memcpy(longer, contents.data, contents.len);
     struct decoded d;
-    if (decode(&d, bytes_of(longer, contents.len + 1), header, body, reason) != ZKC_ERR_PROTOCOL)
+    if (decode(&d, bytes_of(longer, contents.len + 1), types, reason) != ZKC_ERR_PROTOCOL)
         fail_msg("%s: with a byte too many it is taken", where);
     assert_non_null(strstr(reason, "left over"));
     arena_deinit(&d.arena);
-    if (body->api_key == API_FETCH && body->is_response)
+    if (types->body->api_key == API_FETCH && types->body->is_response)
         assert_twins(where, bytes_of(longer + 4, contents.len - 3));
     free(longer);
 }
 
-static void check_frame(const char *where, const char *hex, const json_t *want, int16_t api_key,
-                        bool is_response)
+static void check_frame(const char *where, const char *hex, const json_t *want,
+                        const struct frame_types *types)
 {
-    const struct message_type *header = header_type_of(is_response);
-    const struct message_type *body = message_type_of(api_key, is_response);
-    assert_non_null(body);
+    assert_non_null(types->body);
+    bool is_fetch_answer = types->body->api_key == API_FETCH && types->body->is_response;
     struct bytes frame = bytes_of_hex(hex), contents;
     int32_t size;
     assert_int_equal(wire_frame_next(frame, 1 << 20, &size, &contents), WIRE_FRAME_COMPLETE);
@@ -166,16 +173,16 @@ static void check_frame(const char *where, const char *hex, const json_t *want, 
 
     struct decoded d;
     char reason[WIRE_REASON_SIZE];
-    if (decode(&d, contents, header, body, reason))
+    if (decode(&d, contents, types, reason))
         fail_msg("%s: %s", where, reason);
-    assert_prints(where, header, d.header, json_object_get(want, "header"));
-    assert_prints(where, body, d.body, json_object_get(want, "body"));
-    assert_writes(where, &d, header, body, frame);
+    assert_prints(where, types->header, 0, d.header, json_object_get(want, "header"));
+    assert_prints(where, types->body, types->version, d.body, json_object_get(want, "body"));
+    assert_writes(where, &d, types, frame);
     arena_deinit(&d.arena);
-    if (api_key == API_FETCH && is_response)
+    if (is_fetch_answer)
         assert_twins(where, bytes_of(contents.data + 4, contents.len - 4));
-    check_cut_short(where, contents, header, body);
-    check_left_over(where, contents, header, body);
+    check_cut_short(where, contents, types);
+    check_left_over(where, contents, types);
     free((void *)frame.data);
 }
 
@@ -193,8 +200,12 @@ static void check_file(const char *name, size_t frames_min)
             const char *hex = json_string_value(json_object_get(v, key));
             if (!hex)
                 continue; /* no answer came, or only one of the two was noted */
-            check_frame(where, hex, json_object_get(v, kind),
-                        (int16_t)json_integer_value(json_object_get(v, "api_key")), is_response);
+            int16_t api_key = (int16_t)json_integer_value(json_object_get(v, "api_key"));
+            struct frame_types types = {
+                .header = header_type_of(is_response),
+                .body = message_type_of(api_key, is_response),
+                .version = (int16_t)json_integer_value(json_object_get(v, "version"))};
+            check_frame(where, hex, json_object_get(v, kind), &types);
             frames++;
         }
     }
@@ -233,12 +244,18 @@ static void test_documented_frames(void **state)
     check_file("documented.json", 10);
 }
 
+static void test_offsets_frames(void **state)
+{
+    (void)state;
+    check_file("offsets.json", 22);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_metadata_frames),     cmocka_unit_test(test_fetch_frames),
         cmocka_unit_test(test_list_offsets_frames), cmocka_unit_test(test_broker_frames),
-        cmocka_unit_test(test_documented_frames),
+        cmocka_unit_test(test_documented_frames),   cmocka_unit_test(test_offsets_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

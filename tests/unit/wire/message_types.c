@@ -1,6 +1,7 @@
 #include "tests/unit/wire/message_types.h"
 #include "zkconsumer/core/wire/api_versions.h"
 #include "zkconsumer/core/wire/fetch.h"
+#include "zkconsumer/core/wire/find_coordinator.h"
 #include "zkconsumer/core/wire/list_offsets.h"
 #include "zkconsumer/core/wire/metadata.h"
 #include "zkconsumer/core/wire/offset_commit.h"
@@ -65,6 +66,14 @@ static void offset_fetch_response(struct wire_codec *c, void *m)
 {
     offset_fetch_response_fields(c, m);
 }
+static void find_coordinator_request(struct wire_codec *c, void *m)
+{
+    find_coordinator_request_fields(c, m);
+}
+static void find_coordinator_response(struct wire_codec *c, void *m)
+{
+    find_coordinator_response_fields(c, m);
+}
 /* It has no body. */
 static void api_versions_request(struct wire_codec *c, void *m)
 {
@@ -98,6 +107,10 @@ const struct message_type message_types[MESSAGE_TYPES] = {
      offset_fetch_request},
     {"offset_fetch_response", API_OFFSET_FETCH, true, sizeof(struct offset_fetch_response),
      offset_fetch_response},
+    {"find_coordinator_request", API_FIND_COORDINATOR, false,
+     sizeof(struct find_coordinator_request), find_coordinator_request},
+    {"find_coordinator_response", API_FIND_COORDINATOR, true,
+     sizeof(struct find_coordinator_response), find_coordinator_response},
     {"api_versions_request", API_API_VERSIONS, false, 1, api_versions_request},
     {"api_versions_response", API_API_VERSIONS, true, sizeof(struct api_versions_response),
      api_versions_response},

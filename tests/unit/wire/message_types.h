@@ -13,7 +13,7 @@ struct message_type {
     void (*fields)(struct wire_codec *c, void *m);
 };
 
-#define MESSAGE_TYPES 16
+#define MESSAGE_TYPES 18
 extern const struct message_type message_types[MESSAGE_TYPES];
 
 /* The body of a request or answer. */

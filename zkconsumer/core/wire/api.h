@@ -1,4 +1,5 @@
-/* The requests of Kafka's protocol that are spoken here, and in which versions. */
+/* The requests of Kafka's protocol that a broker of ours answers, and in which versions. Clients of
+ * ours also speak OffsetCommit and OffsetFetch 1, and FindCoordinator 0. */
 #ifndef ZKC_WIRE_API_H
 #define ZKC_WIRE_API_H
 
@@ -13,6 +14,7 @@ enum api_key {
     API_METADATA = 3,
     API_OFFSET_COMMIT = 8,
     API_OFFSET_FETCH = 9,
+    API_FIND_COORDINATOR = 10, /* ConsumerMetadata in 0.8.2 */
     API_API_VERSIONS = 18,
 };
 

@@ -1,5 +1,6 @@
-/* OffsetCommit (api key 8), version 0: offsets that the broker keeps in ZooKeeper. Source: Kafka's
- * OffsetCommitRequest and OffsetCommitResponse (json schemas), the same in 0.8.2's kafka.api. */
+/* OffsetCommit (api key 8). Version 0: offsets that the broker keeps in ZooKeeper; version 1: in
+ * __consumer_offsets, at the group's coordinator only. Source: Kafka's OffsetCommitRequest and
+ * OffsetCommitResponse (json schemas), the same in 0.8.2's kafka.api. */
 #ifndef ZKC_WIRE_OFFSET_COMMIT_H
 #define ZKC_WIRE_OFFSET_COMMIT_H
 
@@ -8,6 +9,7 @@
 struct offset_commit_request_partition {
     int32_t partition_index;
     int64_t committed_offset;        /* the next to read */
+    int64_t commit_timestamp;        /* version 1: ms since 1970; -1: when it is received */
     struct bytes committed_metadata; /* null counts as empty; ZooKeeper does not keep it */
 };
 
@@ -19,6 +21,8 @@ struct offset_commit_request_topic {
 
 struct offset_commit_request {
     struct bytes group_id;
+    int32_t generation_id;  /* version 1: -1 outside of the coordinator's protocols */
+    struct bytes member_id; /* version 1: "" likewise */
     struct offset_commit_request_topic *topics;
     size_t topics_count;
 };

@@ -1,4 +1,5 @@
-/* OffsetFetch (api key 9), version 0: offsets that the broker keeps in ZooKeeper. Source: Kafka's
+/* OffsetFetch (api key 9). Version 0: offsets that the broker keeps in ZooKeeper; version 1: in
+ * __consumer_offsets, at the group's coordinator only. Both look alike. Source: Kafka's
  * OffsetFetchRequest and OffsetFetchResponse (json schemas), the same in 0.8.2's kafka.api. */
 #ifndef ZKC_WIRE_OFFSET_FETCH_H
 #define ZKC_WIRE_OFFSET_FETCH_H
@@ -23,7 +24,7 @@ struct offset_fetch_response_partition {
     int32_t partition_index;
     int64_t committed_offset; /* -1: none */
     struct bytes metadata;    /* "" in version 0 */
-    int16_t error_code;       /* enum kafka_error; 3 also when nothing is stored */
+    int16_t error_code;       /* enum kafka_error; 3 in version 0 also when nothing is stored */
 };
 
 struct offset_fetch_response_topic {
