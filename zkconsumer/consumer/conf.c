@@ -1,9 +1,9 @@
 #include "zkconsumer/consumer/conf.h"
 #include "zkconsumer/consumer/conf_key.h"
 #include "zkconsumer/consumer/log.h"
-#include "zkconsumer/core/zk/connect.h"
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/base/properties.h"
+#include "zkconsumer/core/zk/connect.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -56,17 +56,16 @@ static void on_skip(struct claim *claim, int64_t position, int64_t fetch_offset,
     log_line(c->log, 4, LOG_FACILITY_FETCH,
              "[%s,%d] consumed offset %lld doesn't match fetch offset %lld; what lies between is "
              "not delivered",
-             zkc_stream_topic(claim->stream), claim->partition, (long long)position,
-             (long long)fetch_offset);
+             claim->topic, claim->partition, (long long)position, (long long)fetch_offset);
 }
 
 static void on_bad(struct claim *claim, int64_t offset, const char *text, void *user)
 {
     zkc_consumer *c = user;
-    log_line(c->log, 3, LOG_FACILITY_FETCH, "[%s,%d] offset %lld: %s",
-             zkc_stream_topic(claim->stream), claim->partition, (long long)offset, text);
-    consumer_error(c, ZKC_ERR_CORRUPT, "[%s,%d] offset %lld: %s", zkc_stream_topic(claim->stream),
-                   claim->partition, (long long)offset, text);
+    log_line(c->log, 3, LOG_FACILITY_FETCH, "[%s,%d] offset %lld: %s", claim->topic,
+             claim->partition, (long long)offset, text);
+    consumer_error(c, ZKC_ERR_CORRUPT, "[%s,%d] offset %lld: %s", claim->topic, claim->partition,
+                   (long long)offset, text);
 }
 
 static void on_fetch_error(enum zkc_err err, const char *text, void *user)
@@ -267,6 +266,7 @@ struct call {
     zkc_consumer *consumer;
     enum zkc_err err;
     const struct zkc_subscription *subscriptions;
+    const struct zkc_filter *filter;
     const struct zkc_position *positions;
     size_t count;
     const char *topic;
@@ -372,6 +372,29 @@ enum zkc_err zkc_consumer_assign(zkc_consumer *consumer, const struct zkc_positi
     return on_loop(&call, do_assign);
 }
 
+static void do_subscribe_filter(void *arg)
+{
+    struct call *call = arg;
+    zkc_consumer *c = call->consumer;
+    const struct zkc_filter *f = call->filter;
+    bool is_kind = f->kind == ZKC_FILTER_WHITELIST || f->kind == ZKC_FILTER_BLACKLIST;
+    if (is_closing(c))
+        call->err = ZKC_ERR_CLOSED;
+    else if (!c->group)
+        call->err = ZKC_ERR_CONFIG;
+    else if (c->state != CONSUMER_OPEN || !is_kind || !f->topics || f->streams < 1 ||
+             f->streams > ZK_STREAMS_MAX)
+        call->err = ZKC_ERR_INVALID;
+    if (!call->err)
+        call->err = member_subscribe_filter(c, f);
+}
+
+enum zkc_err zkc_consumer_subscribe_filter(zkc_consumer *consumer, const struct zkc_filter *filter)
+{
+    struct call call = {.consumer = consumer, .filter = filter};
+    return filter ? on_loop(&call, do_subscribe_filter) : ZKC_ERR_INVALID;
+}
+
 /* ---- waiting for the first rebalance ---- */
 
 static void do_wait(void *arg)
@@ -432,7 +455,7 @@ enum zkc_err zkc_consumer_wait(zkc_consumer *consumer, int timeout_ms)
 
 zkc_stream *zkc_consumer_stream(zkc_consumer *consumer, const char *topic, int32_t index)
 {
-    if (!consumer || !topic || loop_is_foreign(consumer->loop))
+    if (!consumer || loop_is_foreign(consumer->loop))
         return NULL;
     return stream_find(consumer->hub, topic, index);
 }

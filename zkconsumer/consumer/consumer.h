@@ -122,6 +122,10 @@ ZKC_MUST_CHECK enum zkc_err member_open(zkc_consumer *c);
 
 ZKC_MUST_CHECK enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *list,
                                              size_t count);
+
+/* ZKC_ERR_INVALID: the expression, which is logged. */
+ZKC_MUST_CHECK enum zkc_err member_subscribe_filter(zkc_consumer *c,
+                                                    const struct zkc_filter *filter);
 ZKC_MUST_CHECK enum zkc_err member_assign(zkc_consumer *c, const struct zkc_position *list,
                                           size_t count);
 

@@ -17,7 +17,7 @@
 #define ANSWER_BYTES_MAX (100 * 1024 * 1024)
 
 struct held {
-    const char *topic; /* the stream's */
+    const char *topic; /* the hub's */
     int32_t partition;
     int32_t thread;
     struct sink *sink;
@@ -356,12 +356,23 @@ void fetching_ask(struct fetching *f, uint32_t seq, const char *host, int32_t po
 
 /* ---- holding and letting go ---- */
 
+static struct claim *new_claim(struct fetching *f, const struct held *h, int64_t position)
+{
+    if (!h->sink)
+        return NULL;
+    struct claim *claim =
+        claim_new(h->sink->stream, h->partition, position, tracing_wants_deliveries(f->o.tracing));
+    if (claim)
+        claim->topic = h->topic;
+    return claim;
+}
+
 static bool hold(struct fetching *f, struct held *h, const struct zkc_owned *o)
 {
     zkc_stream *stream = stream_find(f->o.hub, o->topic, o->stream);
     if (!stream)
         return false;
-    *h = (struct held){.topic = zkc_stream_topic(stream),
+    *h = (struct held){.topic = stream_hub_topic(f->o.hub, o->topic),
                        .partition = o->partition,
                        .thread = o->stream,
                        .sink = sink_of(f, stream),
@@ -374,8 +385,9 @@ static bool hold(struct fetching *f, struct held *h, const struct zkc_owned *o)
         h->from = FETCHER_FROM_LATEST;
     else if (o->offset < 0)
         h->from = FETCHER_FROM_RESET;
-    h->claim = claim_new(stream, o->partition, o->offset < 0 ? -1 : o->offset,
-                         tracing_wants_deliveries(f->o.tracing));
+    if (!h->topic)
+        return false;
+    h->claim = new_claim(f, h, o->offset < 0 ? -1 : o->offset);
     return h->sink && h->claim;
 }
 
@@ -503,8 +515,7 @@ static void drop_queued(struct fetching *f, struct held *h)
 static enum zkc_err renew_claim(struct fetching *f, struct held *h)
 {
     int64_t position = h->from == FETCHER_FROM_OFFSET ? h->offset : -1;
-    struct claim *claim =
-        claim_new(h->sink->stream, h->partition, position, tracing_wants_deliveries(f->o.tracing));
+    struct claim *claim = new_claim(f, h, position);
     if (!claim)
         return ZKC_ERR_NOMEM;
     claim_close(h->claim, GATE_REVOKED);
@@ -568,8 +579,7 @@ enum zkc_err fetching_resume(struct fetching *f, const char *topic, int32_t part
         return ZKC_ERR_NOT_OWNED;
     if (!h->is_paused)
         return ZKC_OK;
-    struct claim *claim = claim_new(h->sink->stream, h->partition, h->position,
-                                    tracing_wants_deliveries(f->o.tracing));
+    struct claim *claim = new_claim(f, h, h->position);
     if (!claim)
         return ZKC_ERR_NOMEM;
     claim_unref(h->claim);

@@ -140,7 +140,8 @@ struct claim *claim_new(zkc_stream *stream, int32_t partition, int64_t position,
     struct claim *claim = malloc(sizeof *claim);
     if (!claim)
         return NULL;
-    *claim = (struct claim){.partition = partition, .stream = stream};
+    *claim = (struct claim){
+        .topic = stream ? zkc_stream_topic(stream) : "", .partition = partition, .stream = stream};
     gate_init(&claim->gate, position);
     atomic_init(&claim->refs, 1);
     if (is_traced && !(claim->deliveries = deliveries_new())) {

@@ -121,6 +121,7 @@ struct deliveries; /* what was handed out, for the trace; gate.c */
 struct claim {
     struct gate gate;
     atomic_uint refs;
+    const char *topic; /* the stream's, or set by the owner; lives longer than any claim */
     int32_t partition;
     zkc_stream *stream;            /* lives longer than any claim */
     struct deliveries *deliveries; /* NULL unless deliveries are traced */

@@ -612,7 +612,8 @@ static int32_t streams_of_each(const struct zkc_subscription *list, size_t count
     return count ? list[0].streams : 0;
 }
 
-enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *list, size_t count)
+/* What is the same for fixed topics and for a filter. */
+static struct zk_compat_config machine_config(zkc_consumer *c)
 {
     static const enum zk_variant variants[] = {[CONF_VARIANT_08] = ZK_VARIANT_0_8,
                                                [CONF_VARIANT_07] = ZK_VARIANT_0_7,
@@ -621,21 +622,9 @@ enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *li
                                                       [CONF_STRATEGY_RANGE] = ASSIGN_RANGE,
                                                       [CONF_STRATEGY_ROUNDROBIN] =
                                                           ASSIGN_ROUNDROBIN};
-    struct zk_subscription *subscriptions = calloc(count + 1, sizeof *subscriptions);
-    const char **topics = calloc(count + 1, sizeof *topics);
-    bool ok = subscriptions && topics;
-    for (size_t i = 0; ok && i < count; i++) {
-        topics[i] = list[i].topic;
-        subscriptions[i] =
-            (struct zk_subscription){(char *)(uintptr_t)list[i].topic, list[i].streams};
-        for (int32_t k = 0; ok && k < list[i].streams; k++)
-            ok = stream_new(c->hub, list[i].topic, k) != NULL;
-    }
-    struct zk_compat_config config = {
+    return (struct zk_compat_config){
         .group = c->group,
         .consumer_id = c->id,
-        .subscriptions = subscriptions,
-        .subscription_count = count,
         .variant = variants[c->view.variant],
         .strategy = strategies[c->view.strategy],
         .watch_brokers = c->view.watch_brokers,
@@ -648,6 +637,23 @@ enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *li
         .refresh_leader_backoff_ms = c->view.refresh_leader_backoff_ms,
         .seed = rng_next(&c->rng),
     };
+}
+
+enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *list, size_t count)
+{
+    struct zk_subscription *subscriptions = calloc(count + 1, sizeof *subscriptions);
+    const char **topics = calloc(count + 1, sizeof *topics);
+    bool ok = subscriptions && topics;
+    for (size_t i = 0; ok && i < count; i++) {
+        topics[i] = list[i].topic;
+        subscriptions[i] =
+            (struct zk_subscription){(char *)(uintptr_t)list[i].topic, list[i].streams};
+        for (int32_t k = 0; ok && k < list[i].streams; k++)
+            ok = stream_new(c->hub, list[i].topic, k) != NULL;
+    }
+    struct zk_compat_config config = machine_config(c);
+    config.subscriptions = subscriptions;
+    config.subscription_count = count;
     enum zkc_err err = ok ? zk_compat_new(&config, loop_now_ms(), &c->compat) : ZKC_ERR_NOMEM;
     if (!err) {
         tracing_start(c->tracing, topics, count, streams_of_each(list, count));
@@ -656,6 +662,44 @@ enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *li
     free(subscriptions);
     free(topics);
     return err;
+}
+
+/* Whether Java would read the expression as it is read here; says why not. */
+static enum zkc_err check_filter(zkc_consumer *c, enum zk_pattern pattern, const char *topics)
+{
+    struct zk_filter *filter;
+    struct why why;
+    enum zkc_err err =
+        zk_filter_new(pattern, topics, c->view.exclude_internal_topics, &filter, &why);
+    if (!err)
+        zk_filter_free(filter);
+    else if (err != ZKC_ERR_NOMEM)
+        log_line(c->log, 3, LOG_FACILITY_MEMBER, "%s", why.text);
+    return err && err != ZKC_ERR_NOMEM ? ZKC_ERR_INVALID : err;
+}
+
+enum zkc_err member_subscribe_filter(zkc_consumer *c, const struct zkc_filter *filter)
+{
+    enum zk_pattern pattern =
+        filter->kind == ZKC_FILTER_WHITELIST ? ZK_PATTERN_WHITE_LIST : ZK_PATTERN_BLACK_LIST;
+    struct zk_subscription subscription = {(char *)(uintptr_t)filter->topics, filter->streams};
+    enum zkc_err err = check_filter(c, pattern, filter->topics);
+    if (err)
+        return err;
+    stream_hub_share(c->hub);
+    for (int32_t k = 0; !err && k < filter->streams; k++)
+        err = stream_new(c->hub, filter->topics, k) ? ZKC_OK : ZKC_ERR_NOMEM;
+    struct zk_compat_config config = machine_config(c);
+    config.subscriptions = &subscription;
+    config.subscription_count = 1;
+    config.pattern = pattern;
+    if (!err)
+        err = zk_compat_new(&config, loop_now_ms(), &c->compat);
+    if (err)
+        return err;
+    tracing_start(c->tracing, &filter->topics, 1, filter->streams);
+    begin(c);
+    return ZKC_OK;
 }
 
 enum zkc_err member_assign(zkc_consumer *c, const struct zkc_position *list, size_t count)

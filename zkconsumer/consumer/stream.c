@@ -111,6 +111,10 @@ struct stream_hub {
     atomic_bool poll_wanted;
     struct loop_item polled; /* on_polled */
 
+    bool is_shared; /* each stream takes from all topics; the loop's */
+    char **topics;  /* stream_hub_topic(), sorted; the loop's */
+    size_t topic_count, topic_cap;
+
     zkc_stream *taking; /* whose chunk zkc_consumer_next() is in; that taking thread's */
 };
 
@@ -189,6 +193,9 @@ void stream_hub_free(struct stream_hub *hub)
     for (size_t i = 0; i < hub->stream_count; i++)
         stream_free(hub->streams[i]);
     free(hub->streams);
+    for (size_t i = 0; i < hub->topic_count; i++)
+        free(hub->topics[i]);
+    free(hub->topics);
     pthread_cond_destroy(&hub->any);
     pthread_mutex_destroy(&hub->lock);
     free(hub);
@@ -231,12 +238,58 @@ zkc_stream *stream_new(struct stream_hub *hub, const char *topic, int32_t index)
     return s;
 }
 
+void stream_hub_share(struct stream_hub *hub)
+{
+    hub->is_shared = true;
+}
+
+/* Where the name stands among the topics, or belongs. */
+static size_t topic_position(const struct stream_hub *hub, const char *name)
+{
+    size_t lo = 0, hi = hub->topic_count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (strcmp(hub->topics[mid], name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+const char *stream_hub_topic(struct stream_hub *hub, const char *name)
+{
+    size_t at = topic_position(hub, name);
+    if (at < hub->topic_count && strcmp(hub->topics[at], name) == 0)
+        return hub->topics[at];
+    if (hub->topic_count == hub->topic_cap) {
+        size_t cap = hub->topic_cap ? hub->topic_cap * 2 : 8;
+        char **topics = realloc(hub->topics, cap * sizeof *topics);
+        if (!topics)
+            return NULL;
+        hub->topics = topics;
+        hub->topic_cap = cap;
+    }
+    char *topic = strdup(name);
+    if (!topic)
+        return NULL;
+    memmove(&hub->topics[at + 1], &hub->topics[at], (hub->topic_count - at) * sizeof *hub->topics);
+    hub->topics[at] = topic;
+    hub->topic_count++;
+    return topic;
+}
+
+static bool is_stream(const zkc_stream *s, const char *topic, int32_t index)
+{
+    return s->index == index && (s->hub->is_shared || (topic && strcmp(s->topic, topic) == 0));
+}
+
 zkc_stream *stream_find(struct stream_hub *hub, const char *topic, int32_t index)
 {
     zkc_stream *found = NULL;
     pthread_mutex_lock(&hub->lock);
     for (size_t i = 0; i < hub->stream_count && !found; i++)
-        if (hub->streams[i]->index == index && strcmp(hub->streams[i]->topic, topic) == 0)
+        if (is_stream(hub->streams[i], topic, index))
             found = hub->streams[i];
     pthread_mutex_unlock(&hub->lock);
     return found;
@@ -534,7 +587,7 @@ static void hand_out_report(zkc_stream *s, const struct queued *chunk, enum zkc_
     s->report = text;
     const char *value = text ? text : zkc_err_text(err);
     *out = (struct zkc_message){
-        .topic = s->topic,
+        .topic = chunk->claim->topic,
         .partition = chunk->claim->partition,
         .offset = offset,
         .value = value,
@@ -548,8 +601,8 @@ static void hand_out_report(zkc_stream *s, const struct queued *chunk, enum zkc_
 static char *fault_text(const zkc_stream *s, int64_t offset, const char *what)
 {
     char text[TOPIC_NAME_MAX + 320];
-    snprintf(text, sizeof text, "[%s,%" PRId32 "] offset %" PRId64 ": %s", s->topic,
-             s->current.chunk.claim->partition, offset, what);
+    snprintf(text, sizeof text, "[%s,%" PRId32 "] offset %" PRId64 ": %s",
+             s->current.chunk.claim->topic, s->current.chunk.claim->partition, offset, what);
     return strdup(text);
 }
 
@@ -599,7 +652,7 @@ static void fill(const zkc_stream *s, const struct message_view *m, struct zkc_m
 {
     const struct queued *chunk = &s->current.chunk;
     *out = (struct zkc_message){
-        .topic = s->topic,
+        .topic = chunk->claim->topic,
         .partition = chunk->claim->partition,
         .offset = m->offset,
         .key = m->key.data,

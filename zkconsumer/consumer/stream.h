@@ -48,7 +48,16 @@ void stream_hub_free(struct stream_hub *hub);
 /* Adds stream `index` of a topic (copied). Lives as long as the hub. NULL: out of memory. */
 zkc_stream *stream_new(struct stream_hub *hub, const char *topic, int32_t index);
 
-/* NULL: no such one. Any thread. */
+/* From now on each stream takes from all topics (a filter's streams): only their numbers tell them
+ * apart. Before any is found. */
+void stream_hub_share(struct stream_hub *hub);
+
+/* A topic's name that lives as long as the hub. NULL: out of memory. */
+const char *stream_hub_topic(struct stream_hub *hub, const char *name);
+
+/* NULL: no such one. `topic` does not matter, and may be NULL, where streams are shared. Any
+ * thread.
+ */
 zkc_stream *stream_find(struct stream_hub *hub, const char *topic, int32_t index);
 
 /* Calls fn for each stream, in the order in which they were added. */

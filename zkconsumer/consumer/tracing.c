@@ -482,7 +482,7 @@ static void on_delivered(const struct claim *claim, const struct delivered *run,
     struct json *j = begin(t, TRACE_STATES, "deliver");
     if (!j)
         return;
-    add_partition(j, zkc_stream_topic(claim->stream), claim->partition);
+    add_partition(j, claim->topic, claim->partition);
     json_int(j, "o0", run->first);
     json_int(j, "o1", run->last);
     json_int(j, "t0", trace_time(t->trace, run->first_ns));

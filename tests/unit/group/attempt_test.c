@@ -18,6 +18,7 @@ struct rig {
     int64_t session;
     struct attempt_config config;
     struct zk_subscription subscriptions[8];
+    struct topic_book book;
     char names[8][8];
     struct group_claim owned[64];
     struct attempt attempt;
@@ -106,14 +107,22 @@ static struct rig *rig_new(enum zk_variant variant, const struct shape *s)
                                         .ids_path = "/consumers/g/ids",
                                         .id_path = ID_PATH,
                                         .subscriptions = r->subscriptions,
-                                        .subscription_count = (size_t)s->topics};
-    attempt_begin(&r->attempt, &r->config, 1, 0, false, r->owned, (size_t)s->owned);
+                                        .subscription_count = (size_t)s->topics,
+                                        .book = &r->book};
+    for (int t = 0; t < s->topics; t++) {
+        uint32_t number;
+        assert_int_equal(topic_book_add(&r->book, r->names[t], &number), ZKC_OK);
+        r->book.topics[number].is_subscribed = true;
+    }
+    struct attempt_start start = {.rebalance = 1};
+    attempt_begin(&r->attempt, &r->config, &start, r->owned, (size_t)s->owned);
     return r;
 }
 
 static void rig_free(struct rig *r)
 {
     attempt_deinit(&r->attempt);
+    topic_book_deinit(&r->book);
     fake_zk_free(r->zk);
     free(r);
 }
@@ -555,7 +564,8 @@ static void test_outputs(void **state)
         const struct zk_result *given = NULL;
         enum attempt_step step;
         int views = 0;
-        attempt_begin(&r->attempt, &r->config, 7, 3, false, r->owned, 0);
+        struct attempt_start start = {.rebalance = 7, .number = 3};
+        attempt_begin(&r->attempt, &r->config, &start, r->owned, 0);
         while ((step = attempt_next(&r->attempt, given, false, &op, &r->out)) != ATTEMPT_DONE) {
             given = NULL;
             for (size_t i = 0; i < r->out.count; i++) {

@@ -8,7 +8,7 @@
 #define POSITIONS_MAX 64
 #define DUE_MAX       8
 
-enum kind { KIND_OTHER, KIND_OFFSET_READ, KIND_CLAIM, KIND_OFFSET_WRITE, KIND_TOPIC };
+enum kind { KIND_OTHER, KIND_OFFSET_READ, KIND_CLAIM, KIND_RELEASE, KIND_OFFSET_WRITE, KIND_TOPIC };
 
 struct line {
     json_t *json;
@@ -137,12 +137,16 @@ static void make_machine(struct replay *r)
             subscriptions[n++] = (struct zk_subscription){
                 .topic = (char *)(uintptr_t)topic, .streams = (int32_t)json_integer_value(streams)};
         }
+        const char *pattern = json_string_value(json_object_get(registration, "pattern"));
         const struct replay_scene *s = r->scene;
         struct zk_compat_config config = {
             .group = "g",
             .consumer_id = strrchr(l->path, '/') + 1,
             .subscriptions = subscriptions,
             .subscription_count = n,
+            .pattern = strcmp(pattern, "white_list") == 0   ? ZK_PATTERN_WHITE_LIST
+                       : strcmp(pattern, "black_list") == 0 ? ZK_PATTERN_BLACK_LIST
+                                                            : ZK_PATTERN_STATIC,
             .variant = ZK_VARIANT_0_8,
             .strategy = s->roundrobin ? ASSIGN_ROUNDROBIN : ASSIGN_RANGE,
             .exclude_internal_topics = true,
@@ -362,8 +366,8 @@ static enum kind kind_of(const char *op, const char *path)
 {
     if (strstr(path, "/offsets"))
         return strcmp(op, "getData") == 0 ? KIND_OFFSET_READ : KIND_OFFSET_WRITE;
-    if (strstr(path, "/owners") && strcmp(op, "delete") != 0)
-        return KIND_CLAIM;
+    if (strstr(path, "/owners"))
+        return strcmp(op, "delete") == 0 ? KIND_RELEASE : KIND_CLAIM;
     if (strstr(path, "/brokers/topics/"))
         return KIND_TOPIC;
     return KIND_OTHER;
@@ -388,10 +392,27 @@ static bool is_first_claim(const struct zk_op *op, const struct line *l)
            is_flagged(l, "flags") && is_error(l, "NoNode") && in_same_folder(op->path, l->path);
 }
 
+/* A release stands for the next of its topic: topics follow a hash table, partitions ascend. */
+static struct line *find_release(struct replay *r, size_t from, const struct zk_op *op)
+{
+    for (size_t i = from; i < r->count; i++) {
+        struct line *l = &r->lines[i];
+        if (!l->op || l->is_done)
+            continue;
+        if (!l->path || strcmp(l->op, "delete") != 0)
+            break;
+        if (in_same_folder(op->path, l->path))
+            return is_same(op, l) ? l : NULL;
+    }
+    return NULL;
+}
+
 /* The recorded line, from `from` on and in its block, that this operation stands for. */
 static struct line *find_in_block(struct replay *r, size_t from, const struct zk_op *op)
 {
     enum kind kind = kind_of(r->lines[from].op, r->lines[from].path);
+    if (kind == KIND_RELEASE)
+        return find_release(r, from, op);
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = from; i < r->count; i++) {
             struct line *l = &r->lines[i];

@@ -3,9 +3,9 @@
  * order, and for nothing else; it is fed the recorded answers and events.
  *
  * The comparing rule: per lane the order is fixed, except inside blocks that follow hash tables of
- * the Java side: offset reads, claims, offset writes, topics. Within a block every operation must
- * be there once, in any order; the first claim in a folder meets the missing parents, whichever
- * claim that is. */
+ * the Java side: offset reads, claims, offset writes, topics, and the topics of a release. Within a
+ * block every operation must be there once, in any order; the first claim in a folder meets the
+ * missing parents, whichever claim that is. */
 #ifndef ZKC_REPLAY_H
 #define ZKC_REPLAY_H
 

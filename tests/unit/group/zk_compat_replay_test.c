@@ -55,6 +55,13 @@ static const struct replay_scene scenes[] = {
     {.scene = "roundrobin", .member = "m1", .roundrobin = true, .expect_gave_up = true},
     {.scene = "static-and-filter", .member = "m1"},
     {.scene = "static-and-filter", .member = "m3"},
+    {.scene = "static-and-filter", .member = "m2"},
+    {.scene = "filter", .member = "m1"},
+    {.scene = "filter", .member = "m2"},
+    {.scene = "expiry-filter",
+     .member = "m1",
+     .no_leaders_from_ms = 17370,
+     .no_leaders_to_ms = 17515},
     {.scene = "mixed-0.8.1.1", .member = "m1"},
     {.scene = "mixed-0.8.1.1", .member = "m3"},
 };

@@ -51,8 +51,9 @@ static void test_stop_says_lost(void **state)
     world_free(w);
 }
 
-/* The session ends within an attempt that has not begun to release: the owner nodes went with it, and
- * whoever claims them since keeps them (resetState() clears the set that the release goes through). */
+/* The session ends within an attempt that has not begun to release: the owner nodes went with it,
+ * and whoever claims them since keeps them (resetState() clears the set that the release goes
+ * through). */
 static void test_expiry_within_an_attempt(void **state)
 {
     (void)state;

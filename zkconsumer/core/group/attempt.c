@@ -41,15 +41,16 @@ static enum phase phase_of(const struct attempt *a)
     return (enum phase)ORDERS[a->config->variant][a->phase];
 }
 
-void attempt_begin(struct attempt *a, const struct attempt_config *config, uint32_t rebalance,
-                   uint32_t number, bool watch_brokers, const struct group_claim *owned,
+void attempt_begin(struct attempt *a, const struct attempt_config *config,
+                   const struct attempt_start *start, const struct group_claim *owned,
                    size_t owned_count)
 {
     attempt_deinit(a);
     a->config = config;
-    a->rebalance = rebalance;
-    a->number = number;
-    a->watch_brokers = watch_brokers;
+    a->rebalance = start->rebalance;
+    a->number = start->number;
+    a->watch_brokers = start->watch_brokers;
+    a->watch_topics = start->watch_topics;
     a->release = owned;
     a->release_count = owned_count;
     assert(phase_of(a) == PHASE_BEGIN);
@@ -88,6 +89,15 @@ void attempt_free_names(struct attempt *a)
     a->name_count = 0;
 }
 
+void attempt_free_topics(struct attempt *a)
+{
+    for (size_t i = 0; i < a->topic_count; i++)
+        zk_topic_deinit(&a->topics[i].data);
+    free(a->topics);
+    a->topics = NULL;
+    a->topic_count = 0;
+}
+
 void attempt_deinit(struct attempt *a)
 {
     free(a->path);
@@ -97,9 +107,7 @@ void attempt_deinit(struct attempt *a)
     for (size_t i = 0; i < a->member_count; i++)
         free_member(&a->members[i]);
     free(a->members);
-    for (size_t i = 0; a->topics && i < a->config->subscription_count; i++)
-        zk_topic_deinit(&a->topics[i]);
-    free(a->topics);
+    attempt_free_topics(a);
     view_free(&a->view);
     free(a->claims);
     free(a->claimed);
@@ -171,7 +179,7 @@ static enum attempt_step answer_phase(struct attempt *a, const struct zk_result 
     switch (phase_of(a)) {
     case PHASE_BROKERS_STRICT:
     case PHASE_BROKERS: return brokers_answer(a, answer, op);
-    case PHASE_OWN: return own_answer(a, answer);
+    case PHASE_OWN: return own_answer(a, answer, op);
     case PHASE_RELEASE: return release_answer(a, answer, op, out);
     case PHASE_TOPICS: return topics_answer(a, answer, op, out);
     case PHASE_MEMBERS: return members_answer(a, answer, op);

@@ -17,6 +17,8 @@
 #include "zkconsumer/core/group/broker_scan.h"
 #include "zkconsumer/core/group/creator.h"
 #include "zkconsumer/core/group/output.h"
+#include "zkconsumer/core/group/topic_book.h"
+#include "zkconsumer/core/zk/filter.h"
 #include "zkconsumer/core/zk/registration.h"
 #include "zkconsumer/core/zk/topic.h"
 
@@ -35,8 +37,19 @@ struct attempt_config {
     const char *consumer_id;
     const char *ids_path;
     const char *id_path;
-    const struct zk_subscription *subscriptions; /* sorted by topic */
+    const struct zk_subscription
+        *subscriptions; /* sorted by topic; of a filter one: its expression */
     size_t subscription_count;
+    const struct zk_filter *filter; /* NULL: fixed topics */
+    struct topic_book *book;        /* has the fixed topics; those that a filter allows are added */
+};
+
+/* A topic of ours, in this attempt. */
+struct attempt_topic {
+    const char *name; /* the book's */
+    uint32_t number;  /* in the book */
+    int32_t streams;
+    struct zk_topic data;
 };
 
 struct attempt_member {
@@ -61,6 +74,7 @@ struct attempt {
     uint32_t rebalance; /* for the outputs */
     uint32_t number;
     bool watch_brokers; /* a listener is on /brokers/ids */
+    bool watch_topics;  /* one is on /brokers/topics */
     size_t phase;       /* index in the variant's order */
     size_t i;           /* item of the phase */
     char *path;         /* of the operation under way */
@@ -70,8 +84,9 @@ struct attempt {
     struct broker_scan brokers;
     struct attempt_member *members; /* of the view */
     size_t member_count;
-    bool expanding;          /* the topics for the filter of the last member are being listed */
-    struct zk_topic *topics; /* one for each subscription */
+    bool expanding; /* the topics for a filter are being listed: the last member's, or our own */
+    struct attempt_topic *topics; /* ours, sorted by name; NULL: not known yet */
+    size_t topic_count;
     struct attempt_view view;
     const struct group_claim *release; /* what to give back, by topic; borrowed */
     size_t release_count;
@@ -96,21 +111,27 @@ enum attempt_step {
     ATTEMPT_NEXT_PHASE, /* never returned */
 };
 
-/* Starts attempt `number` of rebalance `rebalance`. `owned` is what is owned now and must stay
- * until ATTEMPT_RELEASED. The first step is attempt_next(a, NULL, ...). The struct must be zero
- * before the first use. */
-void attempt_begin(struct attempt *a, const struct attempt_config *config, uint32_t rebalance,
-                   uint32_t number, bool watch_brokers, const struct group_claim *owned,
+/* Which attempt it is, and what is listened to: reads of that leave a watch, as zkclient's do. */
+struct attempt_start {
+    uint32_t rebalance; /* for the outputs */
+    uint32_t number;
+    bool watch_brokers, watch_topics;
+};
+
+/* Starts an attempt. `owned` is what is owned now and must stay until ATTEMPT_RELEASED. The first
+ * step is attempt_next(a, NULL, ...). The struct must be zero before the first use. */
+void attempt_begin(struct attempt *a, const struct attempt_config *config,
+                   const struct attempt_start *start, const struct group_claim *owned,
                    size_t owned_count);
 
 /* `leaving`: the member is shutting down: the attempt fails once it has read the offsets. */
 enum attempt_step attempt_next(struct attempt *a, const struct zk_result *answer, bool leaving,
                                struct zk_op *op, struct group_outputs *out);
 
-/* The session that owned what was to be given back has ended: those nodes are gone, and may be others'
- * by now. 0.8.2 clears the live set that the release goes through (ZKSessionExpireListener calls
- * resetState() before it registers again), so nothing more is deleted but the rest of a topic that
- * has been begun. May be called at any time, also without an attempt. */
+/* The session that owned what was to be given back has ended: those nodes are gone, and may be
+ * others' by now. 0.8.2 clears the live set that the release goes through (ZKSessionExpireListener
+ * calls resetState() before it registers again), so nothing more is deleted but the rest of a topic
+ * that has been begun. May be called at any time, also without an attempt. */
 void attempt_session_ended(struct attempt *a);
 
 /* Gives back the memory. The struct may be used for another attempt. */

@@ -36,9 +36,9 @@ static void fill_members(const struct attempt *a, struct attempt_view *v)
 static void fill_topics(const struct attempt *a, struct attempt_view *v)
 {
     int32_t *at = v->partitions;
-    for (size_t i = 0; i < a->config->subscription_count; i++) {
-        const struct zk_topic *t = &a->topics[i];
-        const char *name = a->config->subscriptions[i].topic;
+    for (size_t i = 0; i < a->topic_count; i++) {
+        const struct zk_topic *t = &a->topics[i].data;
+        const char *name = a->topics[i].name;
         for (size_t k = 0; k < t->partition_count; k++)
             at[k] = t->partitions[k].partition;
         v->topics[i] = (struct group_view_topic){name, at, t->partition_count};
@@ -51,9 +51,9 @@ static void fill_topics(const struct attempt *a, struct attempt_view *v)
  * out of memory. */
 static bool view_make(const struct attempt *a, struct attempt_view *v)
 {
-    size_t topics = a->config->subscription_count, partitions = 0;
+    size_t topics = a->topic_count, partitions = 0;
     for (size_t i = 0; i < topics; i++)
-        partitions += a->topics[i].partition_count;
+        partitions += a->topics[i].data.partition_count;
     *v = (struct attempt_view){
         .members = calloc(a->member_count + 1, sizeof *v->members),
         .topics = calloc(topics + 1, sizeof *v->topics),
@@ -101,8 +101,8 @@ static bool keep_own(struct attempt *a, const struct assignment *all, size_t sel
     for (size_t i = 0; i < a->claim_count; i++) {
         const struct assign_entry *e = assignment_member_entry(all, self, i);
         a->claims[i] = (struct group_claim){
-            .topic = a->config->subscriptions[e->topic].topic,
-            .topic_index = e->topic,
+            .topic = a->topics[e->topic].name,
+            .topic_index = a->topics[e->topic].number,
             .partition = e->partition,
             .thread = e->thread,
             .offset = -1,
@@ -112,11 +112,12 @@ static bool keep_own(struct attempt *a, const struct assignment *all, size_t sel
 }
 
 /* How many streams of topic t got something; `at` goes on over the claims of that topic. */
-static int32_t count_busy(const struct attempt *a, size_t t, size_t *at, bool *seen)
+static int32_t count_busy(const struct attempt *a, const struct attempt_topic *t, size_t *at,
+                          bool *seen)
 {
     int32_t busy = 0;
-    memset(seen, 0, (size_t)a->config->subscriptions[t].streams * sizeof *seen);
-    for (; *at < a->claim_count && a->claims[*at].topic_index == t; ++*at) {
+    memset(seen, 0, (size_t)t->streams * sizeof *seen);
+    for (; *at < a->claim_count && a->claims[*at].topic_index == t->number; ++*at) {
         bool *is_busy = &seen[a->claims[*at].thread];
         busy += !*is_busy;
         *is_busy = true;
@@ -129,20 +130,20 @@ static int32_t count_busy(const struct attempt *a, size_t t, size_t *at, bool *s
 /* Says which streams get nothing, for a few topics one by one. */
 static void say_idle_threads(const struct attempt *a, struct group_outputs *out)
 {
-    size_t topics = a->config->subscription_count, at = 0, told = 0, untold = 0;
+    size_t at = 0, told = 0, untold = 0;
     int32_t streams_max = 1;
-    for (size_t t = 0; t < topics; t++)
-        if (a->config->subscriptions[t].streams > streams_max)
-            streams_max = a->config->subscriptions[t].streams;
+    for (size_t i = 0; i < a->topic_count; i++)
+        if (a->topics[i].streams > streams_max)
+            streams_max = a->topics[i].streams;
     bool *seen = calloc((size_t)streams_max, sizeof *seen);
-    for (size_t t = 0; seen && t < topics; t++) {
-        int32_t streams = a->config->subscriptions[t].streams;
-        int32_t idle = streams - count_busy(a, t, &at, seen);
+    for (size_t i = 0; seen && i < a->topic_count; i++) {
+        const struct attempt_topic *t = &a->topics[i];
+        int32_t idle = t->streams - count_busy(a, t, &at, seen);
         if (idle > 0 && told++ < IDLE_TOPICS_TOLD_MAX)
             group_notice(out, 4, "member", ZKC_OK,
                          "No broker partitions consumed by consumer thread: %d of %d streams of "
                          "topic %s are idle",
-                         idle, streams, a->config->subscriptions[t].topic);
+                         idle, t->streams, t->name);
         else
             untold += idle > 0;
     }
@@ -156,7 +157,7 @@ static void say_idle_threads(const struct attempt *a, struct group_outputs *out)
 
 static void say_view(const struct attempt *a, struct group_outputs *out)
 {
-    size_t topics = a->config->subscription_count;
+    size_t topics = a->topic_count;
     struct group_output *o = group_emit(out, GROUP_OUT_VIEW);
     o->view.rebalance = a->rebalance;
     o->view.attempt = a->number;
@@ -189,7 +190,7 @@ enum attempt_step decide_begin(struct attempt *a, struct group_outputs *out)
     struct assign_group group = {.members = a->view.assign_members,
                                  .member_count = a->member_count,
                                  .topics = a->view.assign_topics,
-                                 .topic_count = a->config->subscription_count};
+                                 .topic_count = a->topic_count};
     struct assignment all;
     enum zkc_err err = assign_group(a->config->strategy, &group, &all, &a->why);
     if (err)

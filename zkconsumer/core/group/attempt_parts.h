@@ -24,6 +24,7 @@ enum attempt_step attempt_send_take(struct attempt *a, struct zk_op *op, enum zk
                                     char *path, bool watch);
 
 void attempt_free_names(struct attempt *a);
+void attempt_free_topics(struct attempt *a);
 
 /* ---- attempt_read.c ---- */
 
@@ -33,7 +34,7 @@ enum attempt_step brokers_answer(struct attempt *a, const struct zk_result *answ
                                  struct zk_op *op);
 
 enum attempt_step own_begin(struct attempt *a, struct zk_op *op);
-enum attempt_step own_answer(struct attempt *a, const struct zk_result *answer);
+enum attempt_step own_answer(struct attempt *a, const struct zk_result *answer, struct zk_op *op);
 
 enum attempt_step topics_begin(struct attempt *a, struct zk_op *op);
 enum attempt_step topics_answer(struct attempt *a, const struct zk_result *answer, struct zk_op *op,

@@ -65,7 +65,9 @@ enum attempt_step own_begin(struct attempt *a, struct zk_op *op)
 
 static bool is_own_subscription(const struct attempt *a, const struct zk_registration *r)
 {
-    if (r->pattern != ZK_PATTERN_STATIC || r->subscription_count != a->config->subscription_count)
+    enum zk_pattern pattern =
+        a->config->filter ? zk_filter_pattern(a->config->filter) : ZK_PATTERN_STATIC;
+    if (r->pattern != pattern || r->subscription_count != a->config->subscription_count)
         return false;
     for (size_t i = 0; i < r->subscription_count; i++) {
         size_t k = 0;
@@ -79,59 +81,139 @@ static bool is_own_subscription(const struct attempt *a, const struct zk_registr
     return true;
 }
 
-enum attempt_step own_answer(struct attempt *a, const struct zk_result *answer)
+static enum attempt_step list_topics(struct attempt *a, struct zk_op *op)
 {
+    a->expanding = true;
+    *op = (struct zk_op){
+        .type = ZK_OP_CHILDREN, .path = ZK_PATH_BROKER_TOPICS, .watch = a->watch_topics};
+    return ATTEMPT_SEND;
+}
+
+static int by_topic_name(const void *a, const void *b)
+{
+    return strcmp(((const struct attempt_topic *)a)->name, ((const struct attempt_topic *)b)->name);
+}
+
+static bool add_topic(struct attempt *a, const char *name, int32_t streams)
+{
+    struct attempt_topic *t = &a->topics[a->topic_count];
+    *t = (struct attempt_topic){.streams = streams};
+    if (topic_book_add(a->config->book, name, &t->number))
+        return false;
+    t->name = a->config->book->topics[t->number].name;
+    a->topic_count++;
+    return true;
+}
+
+/* The fixed topics. False: out of memory. */
+static bool take_fixed_topics(struct attempt *a)
+{
+    const struct attempt_config *c = a->config;
+    attempt_free_topics(a);
+    a->topics = calloc(c->subscription_count + 1, sizeof *a->topics);
+    bool ok = a->topics != NULL;
+    for (size_t i = 0; ok && i < c->subscription_count; i++)
+        ok = add_topic(a, c->subscriptions[i].topic, c->subscriptions[i].streams);
+    return ok;
+}
+
+/* Those of the names that our filter allows. */
+static enum attempt_step take_allowed_topics(struct attempt *a, const struct zk_result *answer)
+{
+    if (answer->zk_rc != ZK_OK && answer->zk_rc != ZK_NO_NODE)
+        return attempt_refused(a, "getChildren", ZK_PATH_BROKER_TOPICS, answer->zk_rc);
+    size_t count = answer->zk_rc == ZK_OK ? answer->children_count : 0;
+    attempt_free_topics(a);
+    a->topics = calloc(count + 1, sizeof *a->topics);
+    if (!a->topics)
+        return attempt_no_memory(a);
+    for (size_t i = 0; i < count; i++)
+        if (zk_filter_allows(a->config->filter, answer->children[i]) &&
+            !add_topic(a, answer->children[i], a->config->subscriptions[0].streams))
+            return attempt_no_memory(a);
+    qsort(a->topics, a->topic_count, sizeof *a->topics, by_topic_name);
+    return ATTEMPT_NEXT_PHASE;
+}
+
+enum attempt_step own_answer(struct attempt *a, const struct zk_result *answer, struct zk_op *op)
+{
+    if (a->expanding) {
+        a->expanding = false;
+        return take_allowed_topics(a, answer);
+    }
     struct zk_registration own;
     enum attempt_step step = read_registration(a, a->config->consumer_id, answer, &own);
     if (step != ATTEMPT_NEXT_PHASE)
         return step;
-    if (!is_own_subscription(a, &own)) {
+    bool is_ours = is_own_subscription(a, &own);
+    zk_registration_deinit(&own);
+    if (!is_ours) {
         why_set(&a->why,
                 "registration %s: somebody else has written it; does another process use the same "
                 "consumer.id?",
                 a->config->id_path);
-        step = ATTEMPT_FAILED;
+        return ATTEMPT_FAILED;
     }
-    zk_registration_deinit(&own);
-    return step;
+    return a->config->filter ? list_topics(a, op) : ATTEMPT_NEXT_PHASE;
 }
 
 /* ---- topics ---- */
 
 static enum attempt_step topics_send(struct attempt *a, struct zk_op *op)
 {
-    if (a->i == a->config->subscription_count)
+    if (a->i == a->topic_count)
         return ATTEMPT_NEXT_PHASE;
-    return attempt_send_take(a, op, ZK_OP_GET, zk_path_topic(a->config->subscriptions[a->i].topic),
-                             true);
+    const struct book_topic *t = &a->config->book->topics[a->topics[a->i].number];
+    *op = (struct zk_op){.type = ZK_OP_GET, .path = t->path, .watch = t->is_subscribed};
+    return ATTEMPT_SEND;
+}
+
+/* Our own topics as they stand in the view, where our registration was not read before. */
+static bool take_topics_of_view(struct attempt *a)
+{
+    for (size_t i = 0; i < a->member_count; i++) {
+        const struct attempt_member *m = &a->members[i];
+        if (strcmp(m->consumer_id, a->config->consumer_id) != 0)
+            continue;
+        a->topics = calloc(m->topic_count + 1, sizeof *a->topics);
+        bool ok = a->topics != NULL;
+        for (size_t k = 0; ok && k < m->topic_count; k++)
+            ok = add_topic(a, m->topics[k].topic, m->topics[k].streams);
+        if (ok)
+            qsort(a->topics, a->topic_count, sizeof *a->topics, by_topic_name);
+        return ok;
+    }
+    a->topics = calloc(1, sizeof *a->topics); /* we are not registered: the decision says so */
+    return a->topics != NULL;
 }
 
 enum attempt_step topics_begin(struct attempt *a, struct zk_op *op)
 {
-    a->topics = calloc(a->config->subscription_count + 1, sizeof *a->topics);
-    return a->topics ? topics_send(a, op) : attempt_no_memory(a);
+    bool ok = !a->config->filter ? take_fixed_topics(a) : a->topics || take_topics_of_view(a);
+    return ok ? topics_send(a, op) : attempt_no_memory(a);
 }
 
 enum attempt_step topics_answer(struct attempt *a, const struct zk_result *answer, struct zk_op *op,
                                 struct group_outputs *out)
 {
-    const char *topic = a->config->subscriptions[a->i].topic;
+    struct attempt_topic *t = &a->topics[a->i];
     if (answer->zk_rc != ZK_OK && answer->zk_rc != ZK_NO_NODE)
-        return attempt_refused(a, "getData", a->path, answer->zk_rc);
+        return attempt_refused(a, "getData", a->config->book->topics[t->number].path,
+                               answer->zk_rc);
     struct bytes data = answer->zk_rc == ZK_OK ? answer->data : BYTES_NULL;
     struct why why;
-    enum zkc_err err = zk_topic_read(data, &a->topics[a->i], &why);
+    enum zkc_err err = zk_topic_read(data, &t->data, &why);
     if (err == ZKC_ERR_NOMEM)
         return attempt_no_memory(a);
     if (err) {
-        why_set(&a->why, "topic %s: %s", topic, why.text);
+        why_set(&a->why, "topic %s: %s", t->name, why.text);
         return ATTEMPT_FAILED;
     }
     if (answer->zk_rc == ZK_NO_NODE)
-        group_notice(out, 6, "member", ZKC_OK, "topic %s does not exist (yet)", topic);
+        group_notice(out, 6, "member", ZKC_OK, "topic %s does not exist (yet)", t->name);
     else if (why.text[0])
-        group_notice(out, 4, "member", ZKC_OK, "topic %s counts as having no partitions: %s", topic,
-                     why.text);
+        group_notice(out, 4, "member", ZKC_OK, "topic %s counts as having no partitions: %s",
+                     t->name, why.text);
     a->i++;
     return topics_send(a, op);
 }
@@ -250,9 +332,7 @@ static enum attempt_step take_member(struct attempt *a, const struct zk_result *
     if (m.registration.pattern == ZK_PATTERN_STATIC)
         return expand_static(&a->members[a->member_count - 1]) ? members_send(a, op)
                                                                : attempt_no_memory(a);
-    a->expanding = true;
-    *op = (struct zk_op){.type = ZK_OP_CHILDREN, .path = ZK_PATH_BROKER_TOPICS};
-    return ATTEMPT_SEND;
+    return list_topics(a, op);
 }
 
 enum attempt_step members_answer(struct attempt *a, const struct zk_result *answer,

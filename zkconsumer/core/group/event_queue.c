@@ -3,14 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS_WITHOUT_TOPIC 3
+#define KINDS_WITHOUT_TOPIC 6
 #define SAME_MAX            2
 
 bool event_queue_init(struct event_queue *q, size_t topics)
 {
-    *q = (struct event_queue){.cap = SAME_MAX * (topics + KINDS_WITHOUT_TOPIC)};
-    q->list = calloc(q->cap, sizeof *q->list);
-    return q->list != NULL;
+    *q = (struct event_queue){0};
+    return event_queue_reserve(q, topics);
+}
+
+bool event_queue_reserve(struct event_queue *q, size_t topics)
+{
+    size_t cap = SAME_MAX * (topics + KINDS_WITHOUT_TOPIC);
+    if (cap <= q->cap)
+        return true;
+    struct event *list = realloc(q->list, cap * sizeof *list);
+    if (!list)
+        return false;
+    q->list = list;
+    q->cap = cap;
+    return true;
 }
 
 void event_queue_deinit(struct event_queue *q)

@@ -10,10 +10,13 @@
 #include <zkconsumer/export.h>
 
 enum event_kind {
-    EVENT_SESSION, /* a new session in place of one that ended */
-    EVENT_IDS,     /* children of the group's ids */
-    EVENT_BROKERS, /* children of /brokers/ids */
-    EVENT_TOPIC,   /* data of a topic */
+    EVENT_SESSION,        /* a new session in place of one that ended */
+    EVENT_TOPICS_SESSION, /* the same, for the watcher of all topics */
+    EVENT_IDS,            /* children of the group's ids */
+    EVENT_BROKERS,        /* children of /brokers/ids */
+    EVENT_WATCH_TOPICS,   /* the watcher of all topics is to be set up */
+    EVENT_TOPICS,         /* children of /brokers/topics */
+    EVENT_TOPIC,          /* data of a topic */
 };
 
 struct event {
@@ -28,6 +31,9 @@ struct event_queue {
 
 /* For events of up to `topics` topics. False: out of memory. */
 ZKC_MUST_CHECK bool event_queue_init(struct event_queue *q, size_t topics);
+
+/* Makes room for more topics. False: out of memory, nothing is lost. */
+ZKC_MUST_CHECK bool event_queue_reserve(struct event_queue *q, size_t topics);
 void event_queue_deinit(struct event_queue *q);
 
 void event_queue_push(struct event_queue *q, enum event_kind kind, uint32_t topic_index);

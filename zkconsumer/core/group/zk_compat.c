@@ -6,10 +6,12 @@
 
 /* The arrows are the only ones allowed:
  *
- *   NEW -> REGISTERING -> SUBSCRIBING -> RUNNING -> LEAVING -> CLOSED
- *    \________\______________\______________________^ */
+ *   NEW -> LISTING -> REGISTERING -> SUBSCRIBING -> RUNNING -> LEAVING -> CLOSED
+ *    \__________________^    \              \                      ^
+ *     \_________\_____________\______________\_____________________/ */
 static const bool MOVES[CLOSED + 1][CLOSED + 1] = {
-    [NEW] = {[REGISTERING] = true, [LEAVING] = true},
+    [NEW] = {[LISTING] = true, [REGISTERING] = true, [LEAVING] = true},
+    [LISTING] = {[REGISTERING] = true, [LEAVING] = true},
     [REGISTERING] = {[SUBSCRIBING] = true, [LEAVING] = true},
     [SUBSCRIBING] = {[RUNNING] = true, [LEAVING] = true},
     [RUNNING] = {[LEAVING] = true},
@@ -37,11 +39,12 @@ void zk_compat_free(struct zk_compat *m)
     for (size_t i = 0; i < m->config.subscription_count; i++) {
         if (m->subscriptions)
             free(m->subscriptions[i].topic);
-        if (m->topic_paths)
-            free(m->topic_paths[i]);
     }
     free(m->subscriptions);
-    free(m->topic_paths);
+    topic_book_deinit(&m->book);
+    zk_filter_free(m->filter);
+    creator_deinit(&m->topics_creator);
+    free(m->allowed);
     free(m->group);
     free(m->consumer_id);
     free(m->ids_path);
@@ -57,27 +60,43 @@ static int by_topic(const void *a, const void *b)
                   ((const struct zk_subscription *)b)->topic);
 }
 
-static bool copy_subscriptions(struct zk_compat *m, const struct zk_compat_config *config)
+/* Fixed topics: the book has them in the order of their names, and all are listened to. */
+static enum zkc_err enter_topics(struct zk_compat *m)
+{
+    for (size_t i = 0; i < m->config.subscription_count; i++) {
+        uint32_t number;
+        enum zkc_err err = topic_book_add(&m->book, m->subscriptions[i].topic, &number);
+        if (err)
+            return err;
+        m->book.topics[number].is_subscribed = true;
+    }
+    return ZKC_OK;
+}
+
+static enum zkc_err copy_subscriptions(struct zk_compat *m, const struct zk_compat_config *config)
 {
     size_t n = config->subscription_count;
+    struct why why;
+    bool is_filter = config->pattern != ZK_PATTERN_STATIC;
+    assert(!is_filter || n == 1);
     m->config.subscription_count = n;
     m->subscriptions = calloc(n + 1, sizeof *m->subscriptions);
-    m->topic_paths = calloc(n + 1, sizeof *m->topic_paths);
-    if (!m->subscriptions || !m->topic_paths || !event_queue_init(&m->events, n))
-        return false;
+    if (!m->subscriptions || !event_queue_init(&m->events, n))
+        return ZKC_ERR_NOMEM;
+    enum zkc_err err = is_filter ? zk_filter_new(config->pattern, config->subscriptions[0].topic,
+                                                 config->exclude_internal_topics, &m->filter, &why)
+                                 : ZKC_OK;
+    if (err)
+        return err;
     for (size_t i = 0; i < n; i++) {
         m->subscriptions[i].streams = config->subscriptions[i].streams;
-        m->subscriptions[i].topic = strdup(config->subscriptions[i].topic);
+        m->subscriptions[i].topic =
+            strdup(is_filter ? zk_filter_expression(m->filter) : config->subscriptions[i].topic);
         if (!m->subscriptions[i].topic)
-            return false;
+            return ZKC_ERR_NOMEM;
     }
     qsort(m->subscriptions, n, sizeof *m->subscriptions, by_topic);
-    for (size_t i = 0; i < n; i++) {
-        m->topic_paths[i] = zk_path_topic(m->subscriptions[i].topic);
-        if (!m->topic_paths[i])
-            return false;
-    }
-    return true;
+    return is_filter ? ZKC_OK : enter_topics(m);
 }
 
 enum zkc_err zk_compat_new(const struct zk_compat_config *config, int64_t now_ms,
@@ -93,10 +112,12 @@ enum zkc_err zk_compat_new(const struct zk_compat_config *config, int64_t now_ms
     m->consumer_id = strdup(config->consumer_id);
     m->ids_path = zk_path_ids(config->group);
     m->id_path = zk_path_id(config->group, config->consumer_id);
-    if (!copy_subscriptions(m, config) || !m->group || !m->consumer_id || !m->ids_path ||
-        !m->id_path) {
+    enum zkc_err err = copy_subscriptions(m, config);
+    if (!m->group || !m->consumer_id || !m->ids_path || !m->id_path)
+        err = ZKC_ERR_NOMEM;
+    if (err) {
         zk_compat_free(m);
-        return ZKC_ERR_NOMEM;
+        return err;
     }
     m->settings.group = m->settings.consumer_id = NULL;
     m->settings.subscriptions = NULL;
@@ -110,6 +131,8 @@ enum zkc_err zk_compat_new(const struct zk_compat_config *config, int64_t now_ms
         .id_path = m->id_path,
         .subscriptions = m->subscriptions,
         .subscription_count = config->subscription_count,
+        .filter = m->filter,
+        .book = &m->book,
     };
     m->commit_at_ms = config->auto_commit ? now_ms + config->auto_commit_interval_ms : INT64_MAX;
     m->register_at_ms = m->backoff_until_ms = m->resend_at_ms = INT64_MAX;
@@ -177,10 +200,12 @@ static void leave(struct zk_compat *m, struct group_outputs *out)
 static void rebalance_answer(struct zk_compat *m, const struct zk_result *answer,
                              struct group_outputs *out)
 {
-    if (m->state == REGISTERING)
+    if (m->state == LISTING)
+        compat_list_answer(m, answer, out);
+    else if (m->state == REGISTERING)
         compat_register_answer(m, answer, out);
     else if (m->state == SUBSCRIBING)
-        compat_subscribe_answer(m, out);
+        compat_subscribe_answer(m, answer, out);
     else
         compat_rebalance_answer(m, answer, out);
 }
@@ -250,14 +275,12 @@ static void connected(struct zk_compat *m, const struct group_input *in, struct 
     m->session_id = in->connected.session_id;
     m->resend_at_ms = INT64_MAX;
     lanes_resend(m->lanes, out);
-    if (m->state != NEW)
-        return;
-    compat_move(m, REGISTERING);
-    compat_register(m, out);
+    if (m->state == NEW)
+        compat_list_begin(m, out);
 }
 
 /* Gives the lock to whoever waits for it. In Java the monitor decides; here leaving comes first,
- * then the session handler, then the executor. */
+ * then the event thread, then the executor. */
 static bool grant_lock(struct zk_compat *m, struct group_outputs *out)
 {
     if (m->holder != NOBODY)
@@ -268,7 +291,7 @@ static bool grant_lock(struct zk_compat *m, struct group_outputs *out)
     }
     if (m->ev == EV_WANTS_LOCK) {
         m->ev = EV_REBALANCING;
-        compat_rebalance_begin(m, SESSION_HANDLER, out);
+        compat_rebalance_begin(m, EVENT_THREAD, out);
         return true;
     }
     if (m->executor_wants) {
@@ -363,6 +386,7 @@ const char *zk_compat_state_name(const struct zk_compat *m)
 {
     switch (m->state) {
     case NEW: return "new";
+    case LISTING:
     case REGISTERING:
     case SUBSCRIBING: return "registering";
     case LEAVING: return "leaving";

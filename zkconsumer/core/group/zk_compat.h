@@ -14,6 +14,9 @@
  * and after the session has ended, until the rebalance that follows. A member that leaves while a
  * rebalance is under way waits until that has been given up.
  *
+ * A filter lists the topics before it registers, and from its first rebalance on watches their
+ * list: topics that come and go under it are subscribed to and rebalanced for (zk_compat_topics.c).
+ *
  * Sources: ZookeeperConsumerConnector, ZKRebalancerListener, ZKSessionExpireListener of Kafka
  * 0.8.2.2; zkclient 0.3; the recorded scenes under tests/vectors/zookeeper decide. */
 #ifndef ZKC_GROUP_ZK_COMPAT_H
@@ -28,9 +31,10 @@
 /* Everything is copied. */
 struct zk_compat_config {
     const char *group;
-    const char *consumer_id; /* whole, as registered */
-    const struct zk_subscription *subscriptions;
+    const char *consumer_id;                     /* whole, as registered */
+    const struct zk_subscription *subscriptions; /* fixed topics; or one: a filter's expression */
     size_t subscription_count;
+    enum zk_pattern pattern; /* ZK_PATTERN_STATIC: fixed topics */
     enum zk_variant variant;
     enum assign_strategy strategy;
     bool watch_brokers; /* from the start; 0.8 does so only once it has seen none */
@@ -46,7 +50,8 @@ struct zk_compat_config {
 
 struct zk_compat;
 
-/* ZKC_ERR_NOMEM. `now_ms` starts the commit timer. */
+/* `now_ms` starts the commit timer. ZKC_ERR_NOMEM; ZKC_ERR_CORRUPT, ZKC_ERR_TOO_LARGE: the filter
+ * (zk_filter_new). */
 ZKC_MUST_CHECK enum zkc_err zk_compat_new(const struct zk_compat_config *config, int64_t now_ms,
                                           struct zk_compat **out);
 void zk_compat_free(struct zk_compat *m); /* NULL is allowed */

@@ -16,9 +16,7 @@ static void registered(struct zk_compat *m, struct group_outputs *out)
     m->is_registered = true;
     compat_say_state(m, out);
     if (m->state == REGISTERING) {
-        compat_move(m, SUBSCRIBING);
-        m->subscribing_at = 0;
-        compat_send_watching(m, GROUP_LANE_REBALANCE, ZK_OP_EXISTS, m->ids_path, out);
+        compat_subscribe_begin(m, out);
     } else {
         m->ev = EV_WANTS_LOCK;
     }
@@ -67,7 +65,7 @@ void compat_register(struct zk_compat *m, struct group_outputs *out)
 {
     char timestamp[24];
     snprintf(timestamp, sizeof timestamp, "%lld", (long long)m->wall_ms);
-    struct zk_registration r = {.pattern = ZK_PATTERN_STATIC,
+    struct zk_registration r = {.pattern = m->settings.pattern,
                                 .subscriptions = m->subscriptions,
                                 .subscription_count = m->config.subscription_count,
                                 .timestamp = timestamp};
@@ -108,28 +106,6 @@ void compat_register_answer(struct zk_compat *m, const struct zk_result *answer,
     drive_registrar(m, step, &op, zk_rc, out);
 }
 
-/* Puts the watches one after the other: ids (exists, list), the topics (exists), and, where the
- * variant watches brokers, their list (exists, list); then the first rebalance. */
-void compat_subscribe_answer(struct zk_compat *m, struct group_outputs *out)
-{
-    size_t topics = m->config.subscription_count;
-    size_t at = ++m->subscribing_at;
-    if (at == 1) {
-        compat_send_watching(m, GROUP_LANE_REBALANCE, ZK_OP_CHILDREN, m->ids_path, out);
-    } else if (at < 2 + topics) {
-        compat_send_watching(m, GROUP_LANE_REBALANCE, ZK_OP_EXISTS, m->topic_paths[at - 2], out);
-    } else if (m->settings.watch_brokers && at < 4 + topics) {
-        m->brokers_watched = true;
-        compat_send_watching(m, GROUP_LANE_REBALANCE,
-                             at == 2 + topics ? ZK_OP_EXISTS : ZK_OP_CHILDREN, ZK_PATH_BROKER_IDS,
-                             out);
-    } else {
-        compat_move(m, RUNNING);
-        compat_trigger("start", out);
-        compat_rebalance_begin(m, CALLER, out);
-    }
-}
-
 /* ---- events ---- */
 
 void compat_watch(struct zk_compat *m, const struct zk_watch_event *event)
@@ -142,9 +118,14 @@ void compat_watch(struct zk_compat *m, const struct zk_watch_event *event)
         event_queue_push(&m->events, EVENT_BROKERS, 0);
         return;
     }
-    for (uint32_t i = 0; i < m->config.subscription_count; i++)
-        if (strcmp(event->path, m->topic_paths[i]) == 0)
-            event_queue_push(&m->events, EVENT_TOPIC, i);
+    if (m->topics_watched && strcmp(event->path, ZK_PATH_BROKER_TOPICS) == 0) {
+        event_queue_push(&m->events, EVENT_TOPICS, 0);
+        return;
+    }
+    uint32_t number;
+    if (topic_book_find_path(&m->book, event->path, &number) &&
+        m->book.topics[number].is_subscribed)
+        event_queue_push(&m->events, EVENT_TOPIC, number);
 }
 
 /* zkclient tells the new session first, then an event for everything that is listened to. */
@@ -160,11 +141,16 @@ void compat_expired(struct zk_compat *m, struct group_outputs *out)
     if (m->state != SUBSCRIBING && m->state != RUNNING)
         return;
     event_queue_push(&m->events, EVENT_SESSION, 0);
+    if (m->topics_watched)
+        event_queue_push(&m->events, EVENT_TOPICS_SESSION, 0);
     event_queue_push(&m->events, EVENT_IDS, 0);
+    if (m->topics_watched)
+        event_queue_push(&m->events, EVENT_TOPICS, 0);
     if (m->brokers_watched)
         event_queue_push(&m->events, EVENT_BROKERS, 0);
-    for (uint32_t i = 0; i < m->config.subscription_count; i++)
-        event_queue_push(&m->events, EVENT_TOPIC, i);
+    for (uint32_t i = 0; i < m->book.count; i++)
+        if (m->book.topics[i].is_subscribed)
+            event_queue_push(&m->events, EVENT_TOPIC, i);
 }
 
 static const char *event_path(const struct zk_compat *m, const struct event *e)
@@ -172,8 +158,11 @@ static const char *event_path(const struct zk_compat *m, const struct event *e)
     switch (e->kind) {
     case EVENT_IDS: return m->ids_path;
     case EVENT_BROKERS: return ZK_PATH_BROKER_IDS;
-    case EVENT_TOPIC: return m->topic_paths[e->topic_index];
-    case EVENT_SESSION: break;
+    case EVENT_TOPIC: return m->book.topics[e->topic_index].path;
+    case EVENT_SESSION:
+    case EVENT_TOPICS_SESSION:
+    case EVENT_WATCH_TOPICS:
+    case EVENT_TOPICS: break;
     }
     return NULL;
 }
@@ -196,12 +185,18 @@ bool compat_event_begin(struct zk_compat *m, struct group_outputs *out)
     if (m->ev != EV_IDLE || m->events.count == 0)
         return false;
     const struct event *e = &m->events.list[0];
-    if (e->kind == EVENT_SESSION) {
-        begin_session(m, out);
-        return true;
+    switch (e->kind) {
+    case EVENT_SESSION: begin_session(m, out); break;
+    case EVENT_WATCH_TOPICS:
+    case EVENT_TOPICS:
+    case EVENT_TOPICS_SESSION: compat_topics_begin(m, e->kind, out); break;
+    case EVENT_IDS:
+    case EVENT_BROKERS:
+    case EVENT_TOPIC:
+        m->ev = EV_EXISTS;
+        compat_send_watching(m, GROUP_LANE_EVENTS, ZK_OP_EXISTS, event_path(m, e), out);
+        break;
     }
-    m->ev = EV_EXISTS;
-    compat_send_watching(m, GROUP_LANE_EVENTS, ZK_OP_EXISTS, event_path(m, e), out);
     return true;
 }
 
@@ -214,7 +209,7 @@ static void end_event(struct zk_compat *m, const struct zk_result *answer,
     if (e.kind == EVENT_TOPIC && answer->zk_rc == ZK_NO_NODE) {
         group_notice(out, 4, "member", ZKC_OK,
                      "topic %s was deleted; its partitions stay claimed until the next rebalance",
-                     m->subscriptions[e.topic_index].topic);
+                     m->book.topics[e.topic_index].name);
         return;
     }
     m->event_flag = true;
@@ -233,6 +228,7 @@ void compat_event_answer(struct zk_compat *m, const struct zk_result *answer,
                              event_path(m, &m->events.list[0]), out);
         return;
     case EV_READING: end_event(m, answer, out); return;
+    case EV_TOPICS: compat_topics_answer(m, answer, out); return;
     case EV_IDLE:
     case EV_REGISTER_WAIT:
     case EV_WANTS_LOCK:

@@ -3,6 +3,7 @@
  *   zk_compat.c             birth, one turn, leaving
  *   zk_compat_rebalance.c   the lock and the loop of attempts
  *   zk_compat_membership.c  registration, watches, events
+ *   zk_compat_topics.c      what is listened to; the topics of a filter
  *   zk_compat_commits.c     commits of the timer, the application and the rebalance
  *
  * Each part asks of the others only what stands here. */
@@ -13,10 +14,10 @@
 #include "zkconsumer/core/group/zk_compat.h"
 
 /* What the member as a whole is doing. */
-enum member_state { NEW, REGISTERING, SUBSCRIBING, RUNNING, LEAVING, CLOSED };
+enum member_state { NEW, LISTING, REGISTERING, SUBSCRIBING, RUNNING, LEAVING, CLOSED };
 
 /* Who holds the rebalance lock: in Java the thread that does the work. */
-enum holder { NOBODY, CALLER, EXECUTOR, SESSION_HANDLER };
+enum holder { NOBODY, CALLER, EXECUTOR, EVENT_THREAD };
 
 /* Where the rebalance of the holder is. */
 enum rebalance_state {
@@ -39,14 +40,26 @@ enum event_state {
     EV_REBALANCING,
     EV_EXISTS,
     EV_READING,
+    EV_TOPICS, /* see topics_step */
+};
+
+/* Where the event thread is with the list of all topics. */
+enum topics_step {
+    TOPICS_MAKE,      /* does /brokers/topics exist? */
+    TOPICS_CREATE,    /* no */
+    TOPICS_EXISTS,    /* zkclient's watch: exists, then the list */
+    TOPICS_LIST,      /* ... */
+    TOPICS_LOOK,      /* the handler lists once more: has what the filter allows changed? */
+    TOPICS_SUBSCRIBE, /* it has: everything is listened to again */
 };
 
 struct zk_compat {
     struct attempt_config config;
     struct zk_compat_config settings; /* its strings are those of `config`, or NULL */
     char *group, *consumer_id, *ids_path, *id_path;
-    char **topic_paths;
     struct zk_subscription *subscriptions;
+    struct topic_book book;
+    struct zk_filter *filter; /* NULL: fixed topics */
 
     enum member_state state;
     int64_t now_ms, wall_ms; /* of the input being fed */
@@ -65,12 +78,19 @@ struct zk_compat {
     /* membership */
     struct registrar registrar;
     struct buf registration;
-    size_t subscribing_at; /* watch being put: 0, 1 on ids, then topics, brokers */
+    size_t subscribing_at; /* step of what is being listened to: compat_subscribe_send() */
     int64_t register_at_ms;
     bool brokers_watched;
     struct event_queue events;
     enum event_state ev;
     bool event_flag; /* ZKRebalancerListener.isWatcherTriggered */
+
+    /* topics of a filter */
+    bool topics_watched; /* zkclient listens to /brokers/topics: reads of it leave a watch */
+    enum topics_step topics_step;
+    struct creator topics_creator;
+    uint32_t *allowed; /* numbers of the topics that were last seen to be allowed, sorted */
+    size_t allowed_count;
 
     /* rebalance */
     enum holder holder;
@@ -139,9 +159,6 @@ void compat_register_answer(struct zk_compat *m, const struct zk_result *answer,
                             struct group_outputs *out);
 void compat_register_time(struct zk_compat *m, struct group_outputs *out);
 
-/* The answer to a watch of SUBSCRIBING. */
-void compat_subscribe_answer(struct zk_compat *m, struct group_outputs *out);
-
 void compat_watch(struct zk_compat *m, const struct zk_watch_event *event);
 void compat_expired(struct zk_compat *m, struct group_outputs *out);
 
@@ -149,6 +166,23 @@ void compat_expired(struct zk_compat *m, struct group_outputs *out);
 bool compat_event_begin(struct zk_compat *m, struct group_outputs *out);
 void compat_event_answer(struct zk_compat *m, const struct zk_result *answer,
                          struct group_outputs *out);
+
+/* ---- zk_compat_topics.c ---- */
+
+/* Lists the topics of a filter, then registers; with fixed topics registers at once. */
+void compat_list_begin(struct zk_compat *m, struct group_outputs *out);
+void compat_list_answer(struct zk_compat *m, const struct zk_result *answer,
+                        struct group_outputs *out);
+
+/* Begins to listen, and then rebalances for the first time. */
+void compat_subscribe_begin(struct zk_compat *m, struct group_outputs *out);
+void compat_subscribe_answer(struct zk_compat *m, const struct zk_result *answer,
+                             struct group_outputs *out);
+
+/* Of the event thread: EVENT_WATCH_TOPICS, EVENT_TOPICS, EVENT_TOPICS_SESSION. */
+void compat_topics_begin(struct zk_compat *m, enum event_kind kind, struct group_outputs *out);
+void compat_topics_answer(struct zk_compat *m, const struct zk_result *answer,
+                          struct group_outputs *out);
 
 /* ---- zk_compat_commits.c ---- */
 

@@ -14,8 +14,11 @@ static void begin_attempt(struct zk_compat *m, struct group_outputs *out)
     o->try_begin.attempt = m->attempt_number;
     group_notice(out, 6, "member", ZKC_OK, "begin rebalancing consumer %s try #%u", m->consumer_id,
                  m->attempt_number);
-    attempt_begin(&m->attempt, &m->config, m->rebalance, m->attempt_number, m->brokers_watched,
-                  m->owned, m->owned_count);
+    struct attempt_start start = {.rebalance = m->rebalance,
+                                  .number = m->attempt_number,
+                                  .watch_brokers = m->brokers_watched,
+                                  .watch_topics = m->topics_watched};
+    attempt_begin(&m->attempt, &m->config, &start, m->owned, m->owned_count);
     drive(m, NULL, out);
 }
 
@@ -64,8 +67,10 @@ static void end_rebalance(struct zk_compat *m, bool ok, struct group_outputs *ou
     if (is_news)
         compat_say_state(m, out);
     keep_attempt(m);
-    if (m->holder == SESSION_HANDLER)
+    if (m->holder == EVENT_THREAD)
         m->ev = EV_IDLE;
+    if (m->holder == CALLER && ok && m->filter)
+        event_queue_push(&m->events, EVENT_WATCH_TOPICS, 0);
     m->holder = NOBODY;
     m->rb = RB_IDLE;
 }

@@ -7,6 +7,7 @@
 
 struct zk_filter {
     enum zk_pattern pattern;
+    char *expression;
     bool exclude_internal_topics;
     pcre2_code *code;
     pcre2_match_data *match;
@@ -87,7 +88,7 @@ enum zkc_err zk_filter_new(enum zk_pattern pattern, const char *raw, bool exclud
     if (!f->match || !f->limits)
         goto fail;
     pcre2_set_match_limit(f->limits, ZK_FILTER_STEPS_MAX);
-    free(text);
+    f->expression = text;
     *out = f;
     return ZKC_OK;
 fail:
@@ -105,6 +106,16 @@ bool zk_filter_allows(const struct zk_filter *f, const char *topic)
     return matches == (f->pattern == ZK_PATTERN_WHITE_LIST);
 }
 
+enum zk_pattern zk_filter_pattern(const struct zk_filter *f)
+{
+    return f->pattern;
+}
+
+const char *zk_filter_expression(const struct zk_filter *f)
+{
+    return f->expression;
+}
+
 void zk_filter_free(struct zk_filter *f)
 {
     if (!f)
@@ -112,5 +123,6 @@ void zk_filter_free(struct zk_filter *f)
     pcre2_match_context_free(f->limits);
     pcre2_match_data_free(f->match);
     pcre2_code_free(f->code);
+    free(f->expression);
     free(f);
 }

@@ -34,6 +34,11 @@ ZKC_MUST_CHECK enum zkc_err zk_filter_new(enum zk_pattern pattern, const char *r
  * not match; Java would go on for ages. */
 bool zk_filter_allows(const struct zk_filter *filter, const char *topic);
 
+/* WHITE_LIST or BLACK_LIST, and the normalised expression, which is what is registered; lent as
+ * long as the filter. */
+enum zk_pattern zk_filter_pattern(const struct zk_filter *filter);
+const char *zk_filter_expression(const struct zk_filter *filter);
+
 void zk_filter_free(struct zk_filter *filter); /* NULL is allowed */
 
 #endif

@@ -48,6 +48,31 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_subscribe(zkc_consumer *consume
                                                            const struct zkc_subscription *list,
                                                            size_t count);
 
+enum zkc_filter_kind {
+    ZKC_FILTER_WHITELIST, /* topics that match */
+    ZKC_FILTER_BLACKLIST, /* topics that do not */
+};
+
+struct zkc_filter {
+    enum zkc_filter_kind kind;
+    const char *topics; /* a Java regular expression for whole names; commas stand for '|', blanks
+                         * and quotes around it do not count (Kafka's TopicFilter) */
+    int32_t streams;    /* 1 or more; each takes from all the topics */
+};
+
+/* Joins the group of `group.id` with all topics that a filter allows, now and later: topics that
+ * appear are joined as soon as ZooKeeper tells, topics that are deleted are given up, and may come
+ * back (createMessageStreamsByFilter of 0.8). __consumer_offsets is left out unless
+ * exclude.internal.topics=false. Once in a consumer's life. Streams are found by number:
+ * zkc_consumer_stream(consumer, NULL, 0); messages name their topic.
+ *
+ * ZKC_ERR_INVALID  no such kind, no expression or one that Java might read in another way (the log
+ *                  says where), streams < 1, subscribed or assigned before
+ * ZKC_ERR_CONFIG   no group.id
+ * ZKC_ERR_CLOSED, ZKC_ERR_NOMEM */
+ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_subscribe_filter(zkc_consumer *consumer,
+                                                                  const struct zkc_filter *filter);
+
 #define ZKC_OFFSET_BEGINNING (-2) /* ListOffsets' own numbers */
 #define ZKC_OFFSET_END (-1)
 #define ZKC_OFFSET_STORED (-1000) /* the group's committed offset, else auto.offset.reset */
@@ -76,7 +101,8 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_assign(zkc_consumer *consumer,
  *                      as 0.8 does */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_wait(zkc_consumer *consumer, int timeout_ms);
 
-/* The stream of a subscribed or assigned topic; belongs to the consumer. NULL: no such one. */
+/* The stream of a subscribed or assigned topic (of a filter: NULL, or any); belongs to the consumer.
+ * NULL: no such one. */
 ZKC_API zkc_stream *zkc_consumer_stream(zkc_consumer *consumer, const char *topic, int32_t index);
 
 /* zkc_stream_next() over all streams in turn; for one taking thread. */

@@ -77,7 +77,7 @@ typedef void zkc_message_fn(zkc_stream *stream, const struct zkc_message *messag
 ZKC_API void zkc_stream_set_on_message(zkc_stream *stream, zkc_message_fn *fn, void *user,
                                        unsigned batch_max);
 
-/* The topic and the number of the stream within it. Any thread. */
+/* The topic (of a filter: its expression) and the number of the stream within it. Any thread. */
 ZKC_API const char *zkc_stream_topic(const zkc_stream *stream);
 ZKC_API int zkc_stream_index(const zkc_stream *stream);
 
