@@ -58,13 +58,24 @@ static struct zk_server *leader_for(struct zk_server *s)
     struct zk_server *best = NULL;
     for (unsigned i = 0; i < s->e->count; i++) {
         struct zk_server *l = &s->e->servers[i];
-        if (l->role == ZK_LEADING && can_talk(s, l) && (!best || l->epoch > best->epoch))
+        if (l->role == ZK_LEADING && l->epoch >= s->accepted_epoch && can_talk(s, l) &&
+            (!best || l->epoch > best->epoch))
             best = l;
     }
     return best;
 }
 
-/* The best log, then the highest number, of those that `s` can talk to; NULL without a quorum. */
+/* FastLeaderElection.totalOrderPredicate: the later epoch, then the longer log, then the number. */
+static bool is_better(const struct zk_server *a, const struct zk_server *b)
+{
+    if (a->current_epoch != b->current_epoch)
+        return a->current_epoch > b->current_epoch;
+    if (zk_server_last_zxid(a) != zk_server_last_zxid(b))
+        return zk_server_last_zxid(a) > zk_server_last_zxid(b);
+    return a->index > b->index;
+}
+
+/* The best of those that `s` can talk to; NULL without a quorum. */
 static struct zk_server *winner_for(struct zk_server *s)
 {
     struct zk_server *best = NULL;
@@ -74,18 +85,22 @@ static struct zk_server *winner_for(struct zk_server *s)
         if (!is_looking(o) || (o != s && !can_talk(s, o)))
             continue;
         n++;
-        if (!best || zk_server_last_zxid(o) >= zk_server_last_zxid(best))
+        if (!best || is_better(o, best))
             best = o;
     }
     return n >= s->e->quorum ? best : NULL;
 }
 
+/* Later than whatever anybody has promised or tries to lead in. (In the real thing the leader finds
+ * it in what its followers have promised.) */
 static uint32_t next_epoch(const struct zk_ensemble *e)
 {
     uint32_t highest = 0;
-    for (unsigned i = 0; i < e->count; i++)
-        if (e->servers[i].epoch > highest)
-            highest = e->servers[i].epoch;
+    for (unsigned i = 0; i < e->count; i++) {
+        const struct zk_server *s = &e->servers[i];
+        highest = s->epoch > highest ? s->epoch : highest;
+        highest = s->accepted_epoch > highest ? s->accepted_epoch : highest;
+    }
     return highest + 1;
 }
 

@@ -24,6 +24,9 @@ static void free_answer(struct pool *p, struct zk_answer *a)
 static void free_peer(struct pool *p, struct zk_peer_msg *m)
 {
     zk_txn_unref(p, m->txn);
+    for (size_t i = 0; m->txns && i < m->count; i++)
+        zk_txn_unref(p, m->txns[i]);
+    pool_give(p, m->txns);
     pool_give(p, m->sessions);
 }
 
@@ -46,7 +49,9 @@ void msg_free(struct pool *p, void *message)
     case MSG_ZK_ACK:
     case MSG_ZK_TOUCHED:
     case MSG_ZK_REVALIDATE:
-    case MSG_ZK_SYNC:
+    case MSG_ZK_PROMISE:
+    case MSG_ZK_EPOCH:
+    case MSG_ZK_UP_TO_DATE:
     case MSG_ZK_WELCOME:
     case MSG_ZK_PROPOSE:
     case MSG_ZK_COMMIT:

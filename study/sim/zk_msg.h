@@ -22,9 +22,11 @@ enum msg_type {
     MSG_ZK_ACK,
     MSG_ZK_TOUCHED, /* answers a leader's ping */
     MSG_ZK_REVALIDATE,
-    MSG_ZK_SYNC,
+    MSG_ZK_PROMISE,
     /* leader to follower */
+    MSG_ZK_EPOCH,
     MSG_ZK_WELCOME,
+    MSG_ZK_UP_TO_DATE,
     MSG_ZK_PROPOSE,
     MSG_ZK_COMMIT,
     MSG_ZK_LEADER_PING,
@@ -59,6 +61,7 @@ struct zk_request {
     int64_t zxid;       /* CONNECT, SET_WATCHES: last one seen */
     uint64_t origin_tag;
     int origin;
+    uint32_t turn;    /* of the leader that has it in its queue */
     uint64_t part_of; /* the session whose end is done in parts (a planted bug); 0 */
     struct zk_request *next;
     union {
@@ -90,15 +93,16 @@ struct zk_answer {
 /* Among servers. */
 struct zk_peer_msg {
     enum msg_type type;
-    int64_t zxid; /* HELLO: last logged; ACK; COMMIT */
+    int64_t zxid; /* PROMISE, WELCOME: last one logged; ACK; COMMIT; UP_TO_DATE: last committed */
     struct zk_txn *txn;
-    uint32_t epoch;
-    size_t history;   /* WELCOME: transactions committed */
-    uint64_t session; /* REVALIDATE, REVALIDATED */
-    uint64_t tag;     /* connection there; REVALIDATE, REVALIDATED, SYNC, SYNCED */
+    uint32_t epoch;       /* EPOCH; PROMISE: that its log is of; WELCOME */
+    size_t history;       /* WELCOME: transactions committed */
+    struct zk_txn **txns; /* WELCOME: `count`, logged behind those */
+    uint64_t session;     /* REVALIDATE, REVALIDATED */
+    uint64_t tag;         /* connection there; REVALIDATE, REVALIDATED, SYNCED */
     uint32_t xid;
     bool is_valid;
-    uint64_t *sessions; /* TOUCHED */
+    uint64_t *sessions; /* TOUCHED: `count` */
     size_t count;
 };
 

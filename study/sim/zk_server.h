@@ -11,6 +11,10 @@
  * ticks, and a leader without a quorum for as long, gives up: its clients are cut off and it looks
  * for a leader. A new leader gives every session its whole timeout again.
  *
+ * Leaders follow each other by Zab's rules (zk_roles.c): a server that has promised itself to an
+ * epoch acknowledges nothing of an earlier one, the best log of a quorum leads, and it serves once
+ * a quorum has its whole history on disk. So whatever two of them commit is one order.
+ *
  * Not modelled: snapshots and their cost, observers, ACLs and authentication, sequential nodes,
  * limits of packet and child list sizes and of connections per host, requests held back by
  * globalOutstandingLimit. The vote itself: the best log of a quorum that can talk to each other
@@ -20,6 +24,7 @@
 #define STUDY_SIM_ZK_SERVER_H
 
 #include "study/sim/net.h"
+#include "study/sim/zk_log.h"
 #include "study/sim/zk_msg.h"
 
 #define ZK_SERVERS_MAX 9
@@ -50,18 +55,28 @@ struct zk_conn {
     struct zk_watch *watches;
 };
 
-/* Transactions that are logged and not known to be committed, oldest first. */
-struct zk_log {
-    struct zk_txn **list;
-    size_t first, count, cap;
+enum zk_role { ZK_DOWN, ZK_LOOKING, ZK_FOLLOWING, ZK_LEADING };
+
+/* How far a leader has come; it waits for a quorum (itself included) to go on. */
+enum zk_lead_stage {
+    ZK_LEAD_GATHERS,  /* for those who want to follow: then they are told the epoch */
+    ZK_LEAD_PROPOSES, /* for their promise to follow no earlier one; nobody has a better log */
+    ZK_LEAD_SYNCS,    /* for its history to be on their disks */
+    ZK_LEAD_SERVES,
 };
 
-enum zk_role { ZK_DOWN, ZK_LOOKING, ZK_FOLLOWING, ZK_LEADING };
+enum zk_follower_stage {
+    ZK_GREETED,
+    ZK_PROMISED,
+    ZK_WELCOMED, /* was sent our history, and gets all that follows */
+    ZK_SYNCED,   /* has it on disk */
+};
 
 struct zk_follower {
     struct conn *conn; /* NULL: none */
+    enum zk_follower_stage stage;
     int64_t acked_zxid;
-    bool is_synced; /* gets proposals */
+    int64_t welcome_zxid; /* WELCOMED: the end of our history then */
     uint64_t heard_ns;
 };
 
@@ -78,9 +93,12 @@ struct zk_server {
     struct zk_ensemble *e;
     int index; /* 0 for zk1 */
     enum zk_role role;
-    uint32_t epoch;
-    struct zk_tree tree; /* applied */
-    size_t applied;      /* how many of the ensemble's history */
+    uint32_t turn;           /* counts changes of role: what was begun in an earlier one is void */
+    uint32_t epoch;          /* that it leads in, or last followed in */
+    uint32_t accepted_epoch; /* on disk: it follows in none that is earlier */
+    uint32_t current_epoch;  /* on disk: whose history its log has */
+    struct zk_tree tree;     /* applied */
+    size_t applied;          /* how many of the ensemble's history */
     struct zk_log log;
     int64_t durable_zxid; /* on disk */
     uint64_t cpu_until_ns, disk_until_ns, disk_next_ns;
@@ -103,7 +121,7 @@ struct zk_server {
     uint64_t heard_ns;
     bool is_joining;
     /* leading */
-    bool is_serving; /* a quorum follows */
+    enum zk_lead_stage stage;
     struct zk_tree prep;
     uint32_t counter;
     struct zk_follower followers[ZK_SERVERS_MAX];
@@ -175,7 +193,7 @@ void zk_clients_came(struct zk_server *s, struct zk_conn *c, void *message);
 void zk_clients_closed(struct zk_server *s, struct zk_conn *c);
 struct zk_conn *zk_clients_add(struct zk_server *s, struct conn *conn);
 
-/* zk_quorum.c */
+/* zk_quorum.c, zk_roles.c */
 bool zk_server_serves(const struct zk_server *s);
 /* Takes a write from a client of this server to the leader. Takes over the request. */
 void zk_quorum_submit(struct zk_server *s, struct zk_request *r);
