@@ -8,10 +8,10 @@
 
 #define ARENA_MAX ((size_t)1024 * 1024 * 1024)
 
+/* NULL: there is none. */
 static const char *copy(struct arena *a, const char *text)
 {
-    char *c = *text ? arena_alloc(a, strlen(text) + 1) : NULL;
-    return c ? memcpy(c, text, strlen(text) + 1) : NULL;
+    return *text ? arena_text(a, bytes_of_text(text)) : NULL;
 }
 
 static struct reading reading_of(const struct scenario *s, const struct entry *e, struct world *w,

@@ -39,14 +39,6 @@ static const struct metadata_broker *broker_of(const struct metadata_response *m
     return NULL;
 }
 
-static char *arena_text(struct arena *arena, struct bytes b)
-{
-    char *text = arena_alloc(arena, b.len + 1);
-    if (text && b.len)
-        memcpy(text, b.data, b.len);
-    return text;
-}
-
 /* The leaders that an answer names, in the arena. */
 static struct group_leader *leaders_of(struct arena *arena, const struct metadata_response *m,
                                        size_t *count)

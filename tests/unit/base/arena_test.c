@@ -75,6 +75,8 @@ static void test_formats_text(void **state)
     arena_init(&a, 1 << 20);
     assert_string_equal(arena_format(&a, "/%s/%d", "owners", 7), "/owners/7");
     assert_string_equal(arena_format(&a, "%s", ""), "");
+    assert_string_equal(arena_text(&a, bytes_of("owners", 3)), "own");
+    assert_string_equal(arena_text(&a, BYTES_NULL), "");
     arena_deinit(&a);
     arena_init(&a, 0);
     assert_null(arena_format(&a, "%d", 1));

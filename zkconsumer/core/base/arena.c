@@ -91,6 +91,14 @@ void *arena_alloc_array(struct arena *a, size_t count, size_t size)
     return arena_alloc(a, size && count > SIZE_MAX / size ? SIZE_MAX : count * size);
 }
 
+char *arena_text(struct arena *a, struct bytes text)
+{
+    char *copy = arena_alloc(a, text.len + 1);
+    if (copy && text.len)
+        memcpy(copy, text.data, text.len);
+    return copy;
+}
+
 char *arena_vformat(struct arena *a, const char *fmt, va_list args)
 {
     va_list again;

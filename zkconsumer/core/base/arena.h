@@ -4,6 +4,7 @@
 #ifndef ZKC_BASE_ARENA_H
 #define ZKC_BASE_ARENA_H
 
+#include "zkconsumer/core/base/bytes.h"
 #include <stdarg.h>
 #include <stddef.h>
 #include <zkconsumer/error.h>
@@ -31,6 +32,9 @@ void *arena_alloc(struct arena *a, size_t size);
 
 /* The same for `count` elements, whatever the product. */
 void *arena_alloc_array(struct arena *a, size_t count, size_t size);
+
+/* A copy of the bytes, as text; NULL as above. */
+char *arena_text(struct arena *a, struct bytes text);
 
 /* Formatted text, in the arena; NULL as above. */
 char *arena_format(struct arena *a, const char *fmt, ...) ZKC_PRINTF(2, 3);

@@ -35,6 +35,9 @@ static const uint8_t ORDERS[ZK_VARIANT_COUNT][17] = {
                                PHASE_LEAVE, PHASE_CLAIMS, PHASE_OFFSETS, PHASE_END},
 };
 
+/* Of names, and of what the decision takes of registrations. */
+#define VIEW_BYTES_MAX ((size_t)1024 * 1024 * 1024)
+
 static enum phase phase_of(const struct attempt *a)
 {
     assert(a->phase < ARRAY_LEN(ORDERS[0]));
@@ -46,6 +49,7 @@ void attempt_begin(struct attempt *a, const struct attempt_config *config,
                    size_t owned_count)
 {
     attempt_deinit(a);
+    arena_init(&a->arena, VIEW_BYTES_MAX);
     a->config = config;
     a->rebalance = start->rebalance;
     a->number = start->number;
@@ -70,25 +74,6 @@ void attempt_session_ended(struct attempt *a)
 
 /* ---- memory ---- */
 
-static void free_member(struct attempt_member *m)
-{
-    free(m->consumer_id);
-    zk_registration_deinit(&m->registration);
-    free(m->topics);
-    for (size_t i = 0; m->expanded && i < m->topic_count; i++)
-        free(m->expanded[i]);
-    free(m->expanded);
-}
-
-void attempt_free_names(struct attempt *a)
-{
-    for (size_t i = 0; i < a->name_count; i++)
-        free(a->names[i]);
-    free(a->names);
-    a->names = NULL;
-    a->name_count = 0;
-}
-
 void attempt_free_topics(struct attempt *a)
 {
     for (size_t i = 0; i < a->topic_count; i++)
@@ -102,11 +87,9 @@ void attempt_deinit(struct attempt *a)
 {
     free(a->path);
     free(a->thread_id);
-    attempt_free_names(a);
     broker_scan_deinit(&a->brokers);
-    for (size_t i = 0; i < a->member_count; i++)
-        free_member(&a->members[i]);
-    free(a->members);
+    zk_registration_deinit(&a->filtering);
+    arena_deinit(&a->arena);
     attempt_free_topics(a);
     view_free(&a->view);
     free(a->claims);

@@ -14,6 +14,7 @@
 #define ZKC_GROUP_ATTEMPT_H
 
 #include "zkconsumer/core/assign/assign.h"
+#include "zkconsumer/core/base/arena.h"
 #include "zkconsumer/core/group/broker_scan.h"
 #include "zkconsumer/core/group/creator.h"
 #include "zkconsumer/core/group/output.h"
@@ -52,12 +53,12 @@ struct attempt_topic {
     struct zk_topic data;
 };
 
+/* What the decision takes of a member's registration, and no more: a large group's members hold
+ * this of each other all at the same time. In the attempt's arena. */
 struct attempt_member {
-    char *consumer_id;
-    struct zk_registration registration;
+    const char *consumer_id;
     struct assign_subscription *topics; /* what it consumes, filters expanded */
     size_t topic_count;
-    char **expanded; /* names behind `topics` of a filter */
 };
 
 /* The view in the form of its output and of the assignment; lives as long as the attempt. */
@@ -79,7 +80,7 @@ struct attempt {
     size_t i;           /* item of the phase */
     char *path;         /* of the operation under way */
     char *thread_id;    /* of the claim under way */
-    char **names;       /* children of ids, in the server's order */
+    char **names;       /* children of ids, in the server's order; in the arena */
     size_t name_count;
     struct broker_scan brokers;
     struct attempt_member *members; /* of the view */
@@ -87,6 +88,8 @@ struct attempt {
     bool expanding; /* the topics for a filter are being listed: the last member's, or our own */
     struct attempt_topic *topics; /* ours, sorted by name; NULL: not known yet */
     size_t topic_count;
+    struct arena arena;               /* behind names and members */
+    struct zk_registration filtering; /* of the member for whose filter they are listed */
     struct attempt_view view;
     const struct group_claim *release; /* what to give back, by topic; borrowed */
     size_t release_count;

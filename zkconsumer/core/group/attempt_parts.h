@@ -23,7 +23,6 @@ enum attempt_step attempt_refused(struct attempt *a, const char *what, const cha
 enum attempt_step attempt_send_take(struct attempt *a, struct zk_op *op, enum zk_op_type type,
                                     char *path, bool watch);
 
-void attempt_free_names(struct attempt *a);
 void attempt_free_topics(struct attempt *a);
 
 /* ---- attempt_read.c ---- */

@@ -220,6 +220,9 @@ enum attempt_step topics_answer(struct attempt *a, const struct zk_result *answe
 
 /* ---- members ---- */
 
+/* A group's members have nearly always one list of topics, and it is short. */
+#define OWN_TOPICS_TRIED 8
+
 enum attempt_step members_begin(struct attempt *a, struct zk_op *op)
 {
     *op = (struct zk_op){.type = ZK_OP_CHILDREN, .path = a->config->ids_path, .watch = true};
@@ -234,7 +237,7 @@ static enum attempt_step members_send(struct attempt *a, struct zk_op *op)
                              zk_path_id(a->config->group, a->names[a->member_count]), false);
 }
 
-static enum attempt_step take_names(struct attempt *a, const struct zk_result *answer)
+static enum attempt_step check_names(struct attempt *a, const struct zk_result *answer)
 {
     if (answer->zk_rc != ZK_OK)
         return attempt_refused(a, "getChildren", a->config->ids_path, answer->zk_rc);
@@ -243,119 +246,133 @@ static enum attempt_step take_names(struct attempt *a, const struct zk_result *a
                 answer->children_count, GROUP_MEMBERS_MAX);
         return ATTEMPT_FAILED;
     }
-    attempt_free_names(a);
-    a->names = calloc(answer->children_count + 1, sizeof *a->names);
-    if (!a->names)
-        return attempt_no_memory(a);
-    for (size_t i = 0; i < answer->children_count; i++) {
-        a->names[i] = strdup(answer->children[i]);
-        if (!a->names[i])
-            return attempt_no_memory(a);
-        a->name_count++;
-    }
     return ATTEMPT_NEXT_PHASE;
 }
 
-/* Turns a member's fixed subscription into what the assignment takes. */
-static bool expand_static(struct attempt_member *m)
+static enum attempt_step view_failed(struct attempt *a)
 {
-    const struct zk_registration *r = &m->registration;
-    m->topics = calloc(r->subscription_count + 1, sizeof *m->topics);
-    if (!m->topics)
-        return false;
-    for (size_t i = 0; i < r->subscription_count; i++)
-        m->topics[i] = (struct assign_subscription){.topic = r->subscriptions[i].topic,
-                                                    .streams = r->subscriptions[i].streams};
+    if (a->arena.failed != ZKC_ERR_TOO_LARGE)
+        return attempt_no_memory(a);
+    why_set(&a->why, "the registrations of %s have more than %zu bytes", a->config->ids_path,
+            a->arena.max);
+    return ATTEMPT_FAILED;
+}
+
+static enum attempt_step take_names(struct attempt *a, const struct zk_result *answer,
+                                    struct zk_op *op)
+{
+    size_t count = answer->children_count;
+    enum attempt_step step = check_names(a, answer);
+    if (step != ATTEMPT_NEXT_PHASE)
+        return step;
+    a->names = arena_alloc_array(&a->arena, count, sizeof *a->names);
+    a->members = arena_alloc_array(&a->arena, count, sizeof *a->members);
+    for (size_t i = 0; i < count && !a->arena.failed; i++)
+        a->names[i] = arena_text(&a->arena, bytes_of_text(answer->children[i]));
+    if (a->arena.failed)
+        return view_failed(a);
+    a->name_count = count;
+    return members_send(a, op);
+}
+
+/* The topic's name: nearly always one of our own. */
+static const char *lasting_topic(struct attempt *a, const char *topic)
+{
+    const struct topic_book *book = a->config->book;
+    for (size_t i = 0; i < book->count && i < OWN_TOPICS_TRIED; i++)
+        if (strcmp(book->topics[i].name, topic) == 0)
+            return book->topics[i].name;
+    return arena_text(&a->arena, bytes_of_text(topic));
+}
+
+static enum attempt_step member_taken(struct attempt *a, struct zk_op *op)
+{
+    if (a->arena.failed)
+        return view_failed(a);
+    a->member_count++;
+    return members_send(a, op);
+}
+
+/* Turns a fixed subscription into what the assignment takes. */
+static void expand_static(struct attempt *a, const struct zk_registration *r,
+                          struct attempt_member *m)
+{
+    m->topics = arena_alloc_array(&a->arena, r->subscription_count, sizeof *m->topics);
+    for (size_t i = 0; i < r->subscription_count && !a->arena.failed; i++)
+        m->topics[i] =
+            (struct assign_subscription){.topic = lasting_topic(a, r->subscriptions[i].topic),
+                                         .streams = r->subscriptions[i].streams};
     m->topic_count = r->subscription_count;
-    return true;
 }
 
-/* Adds a topic that a filter allows. */
-static bool expand_topic(struct attempt_member *m, const char *topic)
+static void expand_topics(struct attempt *a, const struct zk_filter *filter, int32_t streams,
+                          const struct zk_result *topics, struct attempt_member *m)
 {
-    char *name = strdup(topic);
-    if (!name)
-        return false;
-    m->expanded[m->topic_count] = name;
-    m->topics[m->topic_count++] = (struct assign_subscription){
-        .topic = name, .streams = m->registration.subscriptions[0].streams};
-    return true;
-}
-
-static bool expand_topics(struct attempt_member *m, const struct zk_filter *filter,
-                          const char *const *topics, size_t count)
-{
-    m->topics = calloc(count + 1, sizeof *m->topics);
-    m->expanded = calloc(count + 1, sizeof *m->expanded);
-    bool ok = m->topics && m->expanded;
-    for (size_t i = 0; ok && i < count; i++)
-        if (zk_filter_allows(filter, topics[i]))
-            ok = expand_topic(m, topics[i]);
-    return ok;
+    size_t count = topics->zk_rc == ZK_OK ? topics->children_count : 0;
+    m->topics = arena_alloc_array(&a->arena, count, sizeof *m->topics);
+    for (size_t i = 0; i < count && !a->arena.failed; i++)
+        if (zk_filter_allows(filter, topics->children[i]))
+            m->topics[m->topic_count++] = (struct assign_subscription){
+                .topic = lasting_topic(a, topics->children[i]), .streams = streams};
 }
 
 /* The same for a filter, by the topics that exist now. */
-static enum attempt_step expand_filter(struct attempt *a, struct attempt_member *m,
-                                       const struct zk_result *answer)
+static enum attempt_step expand_filter(struct attempt *a, const struct zk_registration *r,
+                                       const struct zk_result *answer, struct zk_op *op)
 {
+    struct attempt_member *m = &a->members[a->member_count];
     if (answer->zk_rc != ZK_OK && answer->zk_rc != ZK_NO_NODE)
         return attempt_refused(a, "getChildren", ZK_PATH_BROKER_TOPICS, answer->zk_rc);
     struct zk_filter *filter;
     struct why why;
-    enum zkc_err err =
-        zk_filter_new(m->registration.pattern, m->registration.subscriptions[0].topic,
-                      a->config->exclude_internal_topics, &filter, &why);
+    enum zkc_err err = zk_filter_new(r->pattern, r->subscriptions[0].topic,
+                                     a->config->exclude_internal_topics, &filter, &why);
     if (err == ZKC_ERR_NOMEM)
         return attempt_no_memory(a);
     if (err) {
         why_set(&a->why, "registration %s/%s: %s", a->config->ids_path, m->consumer_id, why.text);
         return ATTEMPT_FAILED;
     }
-    size_t count = answer->zk_rc == ZK_OK ? answer->children_count : 0;
-    bool ok = expand_topics(m, filter, answer->children, count);
+    expand_topics(a, filter, r->subscriptions[0].streams, answer, m);
     zk_filter_free(filter);
-    return ok ? ATTEMPT_NEXT_PHASE : attempt_no_memory(a);
+    return member_taken(a, op);
 }
 
-/* Takes the data of names[member_count], and the name with it. */
+/* Takes the data of names[member_count]. */
 static enum attempt_step take_member(struct attempt *a, const struct zk_result *answer,
                                      struct zk_op *op)
 {
-    struct attempt_member m = {0};
-    enum attempt_step step =
-        read_registration(a, a->names[a->member_count], answer, &m.registration);
+    struct attempt_member *m = &a->members[a->member_count];
+    struct zk_registration r;
+    m->consumer_id = a->names[a->member_count];
+    enum attempt_step step = read_registration(a, m->consumer_id, answer, &r);
     if (step != ATTEMPT_NEXT_PHASE)
         return step;
-    m.consumer_id = a->names[a->member_count];
-    a->names[a->member_count] = NULL;
-    a->members[a->member_count++] = m;
-    if (m.registration.pattern == ZK_PATTERN_STATIC)
-        return expand_static(&a->members[a->member_count - 1]) ? members_send(a, op)
-                                                               : attempt_no_memory(a);
-    return list_topics(a, op);
+    if (r.pattern != ZK_PATTERN_STATIC) {
+        a->filtering = r;
+        return list_topics(a, op);
+    }
+    expand_static(a, &r, m);
+    zk_registration_deinit(&r);
+    return member_taken(a, op);
 }
 
 enum attempt_step members_answer(struct attempt *a, const struct zk_result *answer,
                                  struct zk_op *op)
 {
-    enum attempt_step step;
-    if (!a->members) {
-        step = take_names(a, answer);
-        if (step != ATTEMPT_NEXT_PHASE)
-            return step;
-        a->members = calloc(a->name_count + 1, sizeof *a->members);
-        return a->members ? members_send(a, op) : attempt_no_memory(a);
-    }
+    if (!a->members)
+        return take_names(a, answer, op);
     if (!a->expanding)
         return take_member(a, answer, op);
     a->expanding = false;
-    step = expand_filter(a, &a->members[a->member_count - 1], answer);
-    return step == ATTEMPT_NEXT_PHASE ? members_send(a, op) : step;
+    enum attempt_step step = expand_filter(a, &a->filtering, answer, op);
+    zk_registration_deinit(&a->filtering);
+    return step;
 }
 
 enum attempt_step members_again_answer(struct attempt *a, const struct zk_result *answer)
 {
-    return take_names(a, answer); /* 0.8.2 only logs what it finds */
+    return check_names(a, answer); /* 0.8.2 only logs what it finds */
 }
 
 /* ---- offsets ---- */
