@@ -11,14 +11,20 @@
 enum cli_exit admin_open(struct admin *a, const struct cli_args *args, size_t zookeeper,
                          size_t timeout)
 {
+    const char *connect = args->called_as ? "localhost:2181" : "";
+    return admin_open_at(a, cli_args_text(args, zookeeper, connect), args, timeout);
+}
+
+enum cli_exit admin_open_at(struct admin *a, const char *connect, const struct cli_args *args,
+                            size_t timeout)
+{
     char text[256];
     int64_t timeout_ms = OPTION_TIMEOUT_DEFAULT_MS;
     if (!cli_args_number(args, timeout, 1, INT32_MAX, &timeout_ms, text, sizeof text)) {
         report_error("%s", text);
         return CLI_FAILED;
     }
-    enum zkc_err err =
-        zk_reader_open(cli_args_text(args, zookeeper, ""), timeout_ms, &a->zk, &a->why);
+    enum zkc_err err = zk_reader_open(connect, timeout_ms, &a->zk, &a->why);
     if (err)
         return admin_fail(a, err);
     arena_init(&a->arena, ANSWERS_BYTES_MAX);

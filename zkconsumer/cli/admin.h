@@ -14,10 +14,14 @@ struct admin {
     struct why why; /* of the last failure */
 };
 
-/* Opens a session by the options; reports what failed and gives the exit code, CLI_DONE otherwise.
+/* Opens a session by the options (under a name of Kafka's: at localhost:2181 if it is not given, as
+ * its tools do); reports what failed and gives the exit code, CLI_DONE otherwise.
  * On CLI_DONE the caller ends it with admin_close(). */
 enum cli_exit admin_open(struct admin *a, const struct cli_args *args, size_t zookeeper,
                          size_t timeout);
+/* The same, with the servers given. */
+enum cli_exit admin_open_at(struct admin *a, const char *connect, const struct cli_args *args,
+                            size_t timeout);
 void admin_close(struct admin *a);
 
 /* Reports a->why and gives the exit code. */

@@ -20,10 +20,13 @@ struct cli_pair {
 };
 
 struct cli_command {
-    const char *name;        /* as typed after the program's, e.g. "groups list" */
-    const char *summary;     /* one line, without a period */
-    const char *synopsis;    /* what follows the name; several forms separated by '\n' */
+    const char *name;     /* as typed after the program's, e.g. "groups list" */
+    const char *kafka;    /* what Kafka calls it, separated by blanks: names of links to the program
+                           * (kafka-...) and of classes (kafka.tools....); NULL: nothing */
+    const char *summary;  /* one line, without a period */
+    const char *synopsis; /* what follows the name; several forms separated by '\n' */
     const char *description; /* paragraphs, separated by '\n' */
+    const char *words; /* operands that it knows, separated by blanks; NULL: none to be named */
     const struct cli_option *options;
     size_t option_count;
     const struct cli_pair *examples;
@@ -32,17 +35,5 @@ struct cli_command {
     size_t exit_count;
     enum cli_exit (*run)(const struct cli_args *args); /* reports its errors itself (report.h) */
 };
-
-extern const struct cli_command command_consume;
-extern const struct cli_command command_produce;
-extern const struct cli_command command_groups_list;
-extern const struct cli_command command_groups_describe;
-extern const struct cli_command command_topics_list;
-extern const struct cli_command command_topics_describe;
-extern const struct cli_command command_topics_create;
-extern const struct cli_command command_topics_add_partitions;
-extern const struct cli_command command_topics_delete;
-extern const struct cli_command command_offsets_get;
-extern const struct cli_command command_offsets_set;
 
 #endif

@@ -15,6 +15,20 @@
             "Give up after so many milliseconds, all together. Default: 30000."                    \
     }
 
+#define OPTION_BROKERS                                                                             \
+    {                                                                                              \
+        "broker-list bootstrap-server", 'b', "HOST:PORT[,...]", false,                             \
+            "Brokers to ask where the others are; the first that answers."                         \
+    }
+
+#define OPTION_STRATEGY                                                                            \
+    {                                                                                              \
+        "strategy partition.assignment.strategy", 0, "range|ceil|roundrobin", false,               \
+            "Which rule the members assign by: range (what Kafka's consumers do), ceil (what "     \
+            "Kafka's documentation says) or roundrobin. Nothing in ZooKeeper records it. "         \
+            "Default: range."                                                                      \
+    }
+
 #define OPTION_QUIET                                                                               \
     {                                                                                              \
         "quiet", 'q', NULL, false, "Say on stderr only what went wrong."                           \
@@ -30,6 +44,7 @@
         "help", 'h', NULL, false, "Show this help and do nothing else."                            \
     }
 
+#define EXAMPLE_BROKERS   "--broker-list=kafka1:9092"
 #define EXAMPLE_ZOOKEEPER "--zookeeper=zk1:2181/kafka"
 
 #endif

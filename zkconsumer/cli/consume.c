@@ -7,7 +7,7 @@
  *
  * The end is always the same: stop taking, write what was taken, close the consumer (which commits
  * what was taken and gives partitions back), and remove the group if it was made up. */
-#include "zkconsumer/cli/command.h"
+#include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/ends.h"

@@ -1,5 +1,6 @@
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/printing.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/connect.h"
@@ -101,12 +102,6 @@ const struct cli_option consume_options[OPTIONS] = {
     [HELP] = OPTION_HELP,
 };
 
-/* What Kafka's console consumer knows as properties of its formatter. */
-struct printing {
-    bool with_key;
-    const char *key_separator, *line_separator; /* escapes not yet replaced */
-};
-
 void consume_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
                  void *user)
 {
@@ -150,15 +145,7 @@ static bool set_property(struct consume_plan *plan, struct printing *printing, c
     const char *value;
     if (!split_property(text, key, sizeof key, &value))
         return false;
-    if (strcmp(key, "print.key") == 0)
-        printing->with_key = strcmp(value, "true") == 0;
-    else if (strcmp(key, "key.separator") == 0)
-        printing->key_separator = value;
-    else if (strcmp(key, "line.separator") == 0)
-        printing->line_separator = value;
-    else
-        return set(plan, "--property", key, value);
-    return true;
+    return printing_take(printing, key, value) || set(plan, "--property", key, value);
 }
 
 static bool load_file(struct consume_plan *plan, const char *path)
@@ -286,32 +273,6 @@ static bool name_group(struct consume_plan *plan, uint32_t random)
 
 /* ---- how to write it ---- */
 
-static bool unescape(const char *option, const char *text, uint8_t **room, struct bytes *out)
-{
-    size_t at, len = 0;
-    *room = malloc(strlen(text) + 1);
-    if (*room)
-        len = format_unescape(text, *room, &at);
-    if (!*room || len == SIZE_MAX) {
-        report_error("%s=%s: %s", option, text, *room ? "unknown escape" : "out of memory");
-        return false;
-    }
-    *out = bytes_of(*room, len);
-    return true;
-}
-
-static bool make_lines(struct consume_plan *plan, const struct printing *printing)
-{
-    uint8_t *key_room = NULL, *line_room = NULL;
-    struct bytes key, line;
-    bool ok = unescape("--key-separator", printing->key_separator, &key_room, &key) &&
-              unescape("--line-separator", printing->line_separator, &line_room, &line) &&
-              format_init_lines(&plan->format, key, line, printing->with_key);
-    free(key_room);
-    free(line_room);
-    return ok;
-}
-
 static bool read_printing(struct consume_plan *plan, const struct cli_args *args,
                           struct printing *printing)
 {
@@ -331,7 +292,7 @@ static bool read_printing(struct consume_plan *plan, const struct cli_args *args
     }
     printing->line_separator = cli_args_text(args, LINE_SEPARATOR, printing->line_separator);
     if (!spec)
-        return make_lines(plan, printing);
+        return printing_make(printing, &plan->format);
     if (format_init(&plan->format, spec, why, sizeof why))
         return true;
     report_error("--format: %s", why);
@@ -374,7 +335,7 @@ static bool check_connect(const struct consume_plan *plan, const struct cli_args
 
 bool consume_plan_init(struct consume_plan *plan, const struct cli_args *args, uint32_t random)
 {
-    struct printing printing = {.key_separator = "\t", .line_separator = "\n"};
+    struct printing printing = PRINTING_DEFAULT;
     *plan = (struct consume_plan){0};
     report_set_level_by(args, QUIET, VERBOSE);
     if (!read_limits(plan, args) || !read_topics(plan, args) ||

@@ -1,4 +1,6 @@
 #include "zkconsumer/cli/format.h"
+#include "zkconsumer/core/wire/big_endian.h"
+#include "zkconsumer/core/wire/message_set.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@ struct format_item {
     struct bytes literal;
 };
 
-#define TOKENS "tpoksKSRThgm"
+#define TOKENS "tpoksKSRThgmC"
 
 static int hex_digit(char c)
 {
@@ -103,7 +105,7 @@ bool format_init(struct format *f, const char *spec, char *why, size_t why_size)
                            : spec[i] == '\\' && !(taken = unescape_one(spec + i + 1, &byte))) {
             snprintf(why, why_size,
                      "unknown %s %.2s at position %zu of the format; known are %%t %%p %%o %%k %%s "
-                     "%%K %%S %%R %%T %%h %%g %%m %%%% and \\n \\r \\t \\0 \\\\ \\xNN",
+                     "%%K %%S %%R %%T %%h %%g %%m %%C %%%% and \\n \\r \\t \\0 \\\\ \\xNN",
                      spec[i] == '%' ? "token" : "escape", spec + i, i + 1);
             format_deinit(f);
             return false;
@@ -158,6 +160,20 @@ static void append_length_be32(struct buf *out, const void *data, size_t len)
     buf_append(out, bytes, sizeof bytes);
 }
 
+/* The CRC that the message has, or would have, outside of a compressed set. */
+static void append_checksum(struct buf *out, const struct zkc_message *m)
+{
+    struct buf entry;
+    buf_init(&entry, (size_t)1 << 31);
+    message_set_append(&entry, m->offset, m->key ? bytes_of(m->key, m->key_len) : BYTES_NULL,
+                       m->value ? bytes_of(m->value, m->value_len) : BYTES_NULL);
+    if (entry.failed)
+        out->failed = entry.failed;
+    else
+        buf_appendf(out, "%" PRIu32, read_u32(entry.data + MESSAGE_OVERHEAD));
+    buf_deinit(&entry);
+}
+
 static void append_token(char token, const struct format_source *source, struct buf *out)
 {
     const struct zkc_message *m = source->message;
@@ -174,6 +190,7 @@ static void append_token(char token, const struct format_source *source, struct 
     case 'h': break;
     case 'g': buf_append_text(out, source->group); break;
     case 'm': buf_append_text(out, source->member); break;
+    case 'C': append_checksum(out, m); break;
     }
 }
 

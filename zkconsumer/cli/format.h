@@ -1,4 +1,4 @@
-/* How a consumed message is written: kcat's format tokens (-f), extended by %g and %m. */
+/* How a consumed message is written: kcat's format tokens (-f), extended by %g, %m and %C. */
 #ifndef ZKC_CLI_FORMAT_H
 #define ZKC_CLI_FORMAT_H
 
@@ -24,7 +24,7 @@ struct format_source {
 
 /* Reads a format: %t topic, %p partition, %o offset, %k key, %s payload, %K %S their lengths (-1:
  * null), %R the payload's length as 4 bytes big endian, %T timestamp in ms (-1: 0.8's messages have
- * none), %h headers (none in 0.8: empty), %g group, %m member, %% and the escapes of
+ * none), %h headers (none in 0.8: empty), %g group, %m member, %C CRC-32, %% and the escapes of
  * format_unescape(). On success the caller ends *f with format_deinit(). False: `why` names the
  * token and its position. */
 bool format_init(struct format *f, const char *spec, char *why, size_t why_size);

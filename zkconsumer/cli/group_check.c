@@ -5,6 +5,8 @@
  * A registration that cannot be read takes no part in the assignment, as our own members treat it.
  * Filters are not expanded here: with one in the group, shares are not compared. */
 #include "zkconsumer/cli/group_check.h"
+#include "zkconsumer/cli/report.h"
+#include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/consumer_id.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -38,6 +40,19 @@ const char *group_problem_name(enum group_problem_kind kind)
     case GROUP_PROBLEM_OFFSET: return "offset";
     }
     return "unknown";
+}
+
+bool group_check_parse_strategy(const char *text, enum assign_strategy *out)
+{
+    static const enum assign_strategy all[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_ROUNDROBIN};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (strcmp(text, assign_strategy_name(all[i])) == 0) {
+            *out = all[i];
+            return true;
+        }
+    }
+    report_error("--strategy=%s: expected range, ceil or roundrobin", text);
+    return false;
 }
 
 /* A failed allocation is the arena's and looked at once, at the end. */

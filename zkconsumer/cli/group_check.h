@@ -22,6 +22,9 @@ enum group_problem_kind {
 /* "no_group", "no_members", "member", "rule", "unowned", ... Static. */
 const char *group_problem_name(enum group_problem_kind kind);
 
+/* --strategy: range, ceil or roundrobin; else reported. */
+bool group_check_parse_strategy(const char *text, enum assign_strategy *out);
+
 struct group_problem {
     enum group_problem_kind kind;
     const char *topic; /* NULL: not about a partition */

@@ -27,12 +27,14 @@ struct batch {
     struct zk_op *ops;
     struct zk_result *results;
     size_t count;
+    bool watch;
 };
 
 struct reading {
     struct zk_reader *r;
     struct arena *arena;
     const char *group;
+    const struct group_read_options *options;
     struct group_view *view;
     struct brokers brokers;
     struct names ids, owner_topics, offset_topics, topics;
@@ -40,9 +42,10 @@ struct reading {
     bool is_changing;
 };
 
-static bool batch_init(struct batch *b, struct arena *arena, size_t count_max)
+static bool batch_init(struct batch *b, const struct reading *g, size_t count_max)
 {
-    *b = (struct batch){.arena = arena};
+    struct arena *arena = g->arena;
+    *b = (struct batch){.arena = arena, .watch = g->options->watch};
     b->ops = arena_alloc_array(arena, count_max, sizeof *b->ops);
     b->results = arena_alloc_array(arena, count_max, sizeof *b->results);
     return b->ops && b->results;
@@ -51,7 +54,7 @@ static bool batch_init(struct batch *b, struct arena *arena, size_t count_max)
 /* Returns the place of its result. */
 static size_t batch_add(struct batch *b, enum zk_op_type type, const char *path)
 {
-    b->ops[b->count] = (struct zk_op){.type = type, .path = path};
+    b->ops[b->count] = (struct zk_op){.type = type, .path = path, .watch = b->watch};
     return b->count++;
 }
 
@@ -123,7 +126,7 @@ static const char *data_as_text(struct arena *arena, struct bytes data)
 static enum zkc_err read_folders(struct reading *g, struct why *why)
 {
     struct batch b;
-    if (!batch_init(&b, g->arena, 4))
+    if (!batch_init(&b, g, 4))
         return g->arena->failed;
     size_t group = batch_add(&b, ZK_OP_EXISTS, arena_format(g->arena, "/consumers/%s", g->group));
     size_t ids =
@@ -183,7 +186,7 @@ static enum zkc_err read_members(struct reading *g, struct why *why)
 {
     struct batch b;
     g->view->members = arena_alloc_array(g->arena, g->ids.count, sizeof *g->view->members);
-    if (!g->view->members || !batch_init(&b, g->arena, g->ids.count))
+    if (!g->view->members || !batch_init(&b, g, g->ids.count))
         return g->arena->failed;
     for (size_t i = 0; i < g->ids.count; i++)
         batch_add(&b, ZK_OP_GET,
@@ -231,7 +234,7 @@ static enum zkc_err expand_filters(struct reading *g, struct why *why)
     struct batch b;
     if (!has_filters(g->view))
         return ZKC_OK;
-    if (!batch_init(&b, g->arena, 1))
+    if (!batch_init(&b, g, 1))
         return g->arena->failed;
     batch_add(&b, ZK_OP_CHILDREN, "/brokers/topics");
     enum zkc_err err = batch_run(&b, g->r, why);
@@ -249,7 +252,7 @@ static enum zkc_err expand_filters(struct reading *g, struct why *why)
 static enum zkc_err gather_topics(struct reading *g)
 {
     struct group_view *view = g->view;
-    size_t max = g->owner_topics.count + g->offset_topics.count;
+    size_t max = g->owner_topics.count + g->offset_topics.count + g->options->topic_count;
     for (size_t i = 0; i < view->member_count; i++)
         max += view->members[i].topic_count;
     struct names *t = &g->topics;
@@ -260,6 +263,8 @@ static enum zkc_err gather_topics(struct reading *g)
         t->list[t->count++] = g->owner_topics.list[i];
     for (size_t i = 0; i < g->offset_topics.count; i++)
         t->list[t->count++] = g->offset_topics.list[i];
+    for (size_t i = 0; i < g->options->topic_count; i++)
+        t->list[t->count++] = g->options->topics[i];
     for (size_t i = 0; i < view->member_count; i++) {
         const struct group_member *m = &view->members[i];
         struct why why;
@@ -279,7 +284,7 @@ static enum zkc_err read_topics(struct reading *g, struct zk_result **topic_node
 {
     struct batch b;
     size_t count = g->topics.count;
-    if (!batch_init(&b, g->arena, 3 * count))
+    if (!batch_init(&b, g, 3 * count))
         return g->arena->failed;
     for (size_t i = 0; i < count; i++)
         batch_add(&b, ZK_OP_GET, arena_format(g->arena, "/brokers/topics/%s", g->topics.list[i]));
@@ -341,6 +346,11 @@ static void sort_partitions(struct group_topic *t)
     t->partition_count = kept;
 }
 
+static bool names_contain(const struct names *n, const char *name)
+{
+    return n->count && bsearch(&name, n->list, n->count, sizeof *n->list, by_text);
+}
+
 /* One that cannot be read has no partitions, as to Kafka's consumers. */
 static void make_partitions(struct reading *g, size_t topic, const struct zk_result *node)
 {
@@ -349,7 +359,9 @@ static void make_partitions(struct reading *g, size_t topic, const struct zk_res
     struct why why;
     bool is_read = node->zk_rc == ZK_OK && zk_topic_read(node->data, &known, &why) == ZKC_OK;
     size_t max = known.partition_count + g->owner_names[topic].count + g->offset_names[topic].count;
-    *t = (struct group_topic){.name = g->topics.list[topic], .exists = node->zk_rc == ZK_OK};
+    *t = (struct group_topic){.name = g->topics.list[topic],
+                              .exists = node->zk_rc == ZK_OK,
+                              .has_owners = names_contain(&g->owner_topics, g->topics.list[topic])};
     t->partitions = arena_alloc_array(g->arena, max, sizeof *t->partitions);
     if (t->partitions) {
         for (size_t i = 0; i < known.partition_count; i++)
@@ -406,7 +418,7 @@ static enum zkc_err read_partitions(struct reading *g, struct why *why)
 {
     struct batch b;
     struct group_view *view = g->view;
-    if (!batch_init(&b, g->arena, 3 * count_partitions(view)))
+    if (!batch_init(&b, g, 3 * count_partitions(view)))
         return g->arena->failed;
     for (size_t i = 0; i < view->topic_count; i++) {
         const struct group_topic *t = &view->topics[i];
@@ -441,7 +453,7 @@ static enum zkc_err read_partitions(struct reading *g, struct why *why)
 static enum zkc_err read_again(struct reading *g, struct why *why)
 {
     struct batch b;
-    if (!batch_init(&b, g->arena, 1 + g->topics.count))
+    if (!batch_init(&b, g, 1 + g->topics.count))
         return g->arena->failed;
     batch_add(&b, ZK_OP_CHILDREN, arena_format(g->arena, "/consumers/%s/ids", g->group));
     for (size_t i = 0; i < g->topics.count; i++)
@@ -523,7 +535,8 @@ static enum zkc_err read_ends(struct reading *g, enum zkc_err *ends_err)
     return err;
 }
 
-enum zkc_err group_read(struct zk_reader *r, const char *group, struct arena *arena,
+enum zkc_err group_read(struct zk_reader *r, const char *group,
+                        const struct group_read_options *options, struct arena *arena,
                         struct group_read *out, struct why *why)
 {
     struct reading g;
@@ -531,13 +544,15 @@ enum zkc_err group_read(struct zk_reader *r, const char *group, struct arena *ar
     for (int i = 0; i < READINGS_MAX; i++) {
         arena_clear(arena);
         *out = (struct group_read){.view = {.group = group}};
-        g = (struct reading){.r = r, .arena = arena, .group = group, .view = &out->view};
+        g = (struct reading){
+            .r = r, .arena = arena, .group = group, .options = options, .view = &out->view};
         err = read_once(&g, why);
         if (err || !g.is_changing)
             break;
     }
     out->is_changing = g.is_changing;
-    if (!err)
+    out->brokers = g.brokers;
+    if (!err && !options->without_ends)
         err = read_ends(&g, &out->ends_err);
     if (err == ZKC_ERR_NOMEM || err == ZKC_ERR_TOO_LARGE || err == ZKC_ERR_SYSTEM)
         why_set(why, "group %s: %s", group, zkc_err_text(err));

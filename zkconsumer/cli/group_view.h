@@ -41,6 +41,7 @@ struct group_topic {
     bool exists;                        /* in /brokers/topics */
     struct group_partition *partitions; /* ascending */
     size_t partition_count;
+    bool has_owners; /* there is a folder for its owners, maybe empty */
 };
 
 struct group_view {

@@ -1,4 +1,5 @@
 /* zkconsumer groups describe */
+#include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/group_check.h"
 #include "zkconsumer/cli/group_print.h"
@@ -14,10 +15,7 @@ enum { GROUP, ZOOKEEPER, STRATEGY, JSON, TIMEOUT, HELP, OPTIONS };
 static const struct cli_option options[OPTIONS] = {
     [GROUP] = {"group group.id", 'G', "GROUP", false, "The group."},
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
-    [STRATEGY] = {"strategy partition.assignment.strategy", 0, "RULE", false,
-                  "Which rule the members assign by: range (what Kafka's consumers do), ceil (what "
-                  "Kafka's documentation says) or roundrobin. Nothing in ZooKeeper records it. "
-                  "Default: range."},
+    [STRATEGY] = OPTION_STRATEGY,
     [JSON] = {"json", 'J', NULL, false,
               "One JSON object instead of columns; what is not known is null."},
     [TIMEOUT] = OPTION_TIMEOUT,
@@ -32,19 +30,6 @@ struct plan {
     int64_t timeout_ms;
     bool is_json;
 };
-
-static bool parse_strategy(const char *text, enum assign_strategy *out)
-{
-    static const enum assign_strategy all[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_ROUNDROBIN};
-    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-        if (strcmp(text, assign_strategy_name(all[i])) == 0) {
-            *out = all[i];
-            return true;
-        }
-    }
-    report_error("--strategy=%s: expected range, ceil or roundrobin", text);
-    return false;
-}
 
 static bool read_plan(const struct cli_args *args, struct plan *plan)
 {
@@ -62,7 +47,7 @@ static bool read_plan(const struct cli_args *args, struct plan *plan)
     const char *example = "zkconsumer groups describe --group=billing " EXAMPLE_ZOOKEEPER;
     if (!report_needs(args, GROUP, example) || !report_needs(args, ZOOKEEPER, example) ||
         !report_takes_no_operands(args) ||
-        !parse_strategy(cli_args_text(args, STRATEGY, "range"), &plan->strategy))
+        !group_check_parse_strategy(cli_args_text(args, STRATEGY, "range"), &plan->strategy))
         return false;
     if (zk_check_group(plan->group, &why) != ZKC_OK) {
         report_error("--group: %s", why.text);
@@ -103,7 +88,8 @@ static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, stru
     struct group_read read;
     struct group_problems problems;
     struct why why;
-    enum zkc_err err = group_read(r, plan->group, arena, &read, &why);
+    enum zkc_err err =
+        group_read(r, plan->group, &(struct group_read_options){0}, arena, &read, &why);
     if (!err && (err = group_check(&read.view, plan->strategy, arena, &problems)) != ZKC_OK)
         why_set(&why, "group %s: %s", plan->group, zkc_err_text(err));
     if (err) {

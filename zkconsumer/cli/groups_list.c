@@ -1,4 +1,5 @@
 /* zkconsumer groups list */
+#include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/json_text.h"
 #include "zkconsumer/cli/output.h"

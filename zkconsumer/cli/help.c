@@ -122,11 +122,24 @@ static void append_exits(struct buf *out, const struct cli_pair *pairs, size_t c
         buf_appendf(out, "  %-8s  %s\n", p->term, p->text);
 }
 
+static void append_kafka(struct buf *out, const struct cli_command *c)
+{
+    struct bytes name;
+    if (!c->kafka)
+        return;
+    buf_append_text(out, "\nKafka's name for it, under which it can be called too:\n");
+    for (struct pieces p = {c->kafka, ' '}; next_piece(&p, &name);)
+        buf_appendf(out, "  %s%.*s\n",
+                    memmem(name.data, name.len, ".", 1) ? "kafka-run-class " : "", (int)name.len,
+                    name.data);
+}
+
 void help_append_text(const struct cli_command *c, struct buf *out)
 {
     append_synopsis(out, c);
     buf_appendf(out, "\n%s.\n\n", c->summary);
     append_paragraphs(out, c->description, 0, true);
+    append_kafka(out, c);
     buf_append_text(out, "\nOptions:\n");
     for (const struct cli_option *o = c->options; o < c->options + c->option_count; o++) {
         append_spaces(out, TEXT_INDENT);
@@ -225,6 +238,19 @@ static void append_synopsis_man(struct buf *out, const struct cli_command *c)
     }
 }
 
+static void append_kafka_man(struct buf *out, const struct cli_command *c)
+{
+    struct bytes name;
+    if (!c->kafka)
+        return;
+    buf_append_text(out, ".SH NAMES IN KAFKA\n");
+    for (struct pieces p = {c->kafka, ' '}; next_piece(&p, &name);) {
+        append_roff_text(out, memmem(name.data, name.len, ".", 1) ? "kafka-run-class " : "");
+        append_roff(out, name);
+        buf_append_text(out, "\n.br\n");
+    }
+}
+
 void help_append_man(const struct cli_command *c, struct buf *out)
 {
     char title[64] = "ZKCONSUMER-";
@@ -239,6 +265,7 @@ void help_append_man(const struct cli_command *c, struct buf *out)
     append_synopsis_man(out, c);
     buf_append_text(out, ".SH DESCRIPTION\n");
     append_roff_paragraphs(out, c->description, ".PP\n");
+    append_kafka_man(out, c);
     buf_append_text(out, ".SH OPTIONS\n");
     for (const struct cli_option *o = c->options; o < c->options + c->option_count; o++) {
         char names_room[256];

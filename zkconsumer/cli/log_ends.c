@@ -121,8 +121,8 @@ static void take_partition(struct leader *l, struct bytes topic,
         set_missing(l->asking, e, 1, ZKC_ERR_BROKER, "broker %" PRId32 ": %s (%d)", l->broker->id,
                     kafka_error_name(p->error_code), p->error_code);
     } else if (p->old_style_offsets_count == 0) {
-        set_missing(l->asking, e, 1, ZKC_ERR_BROKER, "broker %" PRId32 " named no offset",
-                    l->broker->id);
+        set_missing(l->asking, e, 1, ZKC_ERR_OFFSET_RANGE,
+                    "broker %" PRId32 " has no offset of that time", l->broker->id);
     } else {
         e->offset = p->old_style_offsets[0];
         e->err = ZKC_OK;

@@ -9,14 +9,15 @@
 struct log_end {
     const char *topic;
     int32_t partition;
-    int32_t leader;      /* broker id; -1: none */
-    int64_t offset;      /* the answer; -1: none */
-    enum zkc_err err;    /* ZKC_OK, or why there is none */
+    int32_t leader;   /* broker id; -1: none */
+    int64_t offset;   /* the answer; -1: none */
+    enum zkc_err err; /* ZKC_OK, or why there is none. ZKC_ERR_OFFSET_RANGE: nothing is that old */
     const char *missing; /* NULL, or the same in words; in the arena */
 };
 
 /* Fills offset, err and missing of the list, which is put in order of leader, topic and partition
- * (each of them once). `time` is LIST_OFFSETS_LATEST or LIST_OFFSETS_EARLIEST. One broker's failure
+ * (each of them once). `time` is LIST_OFFSETS_LATEST, LIST_OFFSETS_EARLIEST or ms since 1970: where
+ * the last segment begins that was written to last before it. One broker's failure
  * leaves the others' answers.
  *
  * ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE, ZKC_ERR_SYSTEM */

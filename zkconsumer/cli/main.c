@@ -1,37 +1,31 @@
-/* zkconsumer: finds the command, reads its options, runs it. */
+/* zkconsumer: finds the command, reads its options, runs it. Under a name of Kafka's (a link to the
+ * program) it is that tool. */
+#include "zkconsumer/cli/commands.h"
 #include "zkconsumer/cli/help.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stdio_fds.h"
 #include "zkconsumer/cli/suggest.h"
-#include "zkconsumer/core/base/array.h"
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zkconsumer/version.h>
-
-static const struct cli_command *const commands[] = {
-    &command_consume,
-    &command_produce,
-    &command_groups_list,
-    &command_groups_describe,
-    &command_topics_list,
-    &command_topics_describe,
-    &command_topics_create,
-    &command_topics_add_partitions,
-    &command_topics_delete,
-    &command_offsets_get,
-    &command_offsets_set,
-};
 
 #define HELP_BYTES_MAX (1 << 20)
 
 typedef void append_fn(const struct cli_command *command, struct buf *out);
 
-static enum cli_exit print(struct buf *text)
+static bool write_text(struct buf *text, FILE *file)
 {
     const char *chars = buf_text(text);
-    bool done = chars && fputs(chars, stdout) >= 0 && fflush(stdout) == 0;
+    bool done = chars && fputs(chars, file) >= 0 && fflush(file) == 0;
     buf_deinit(text);
-    if (done)
+    return done;
+}
+
+static enum cli_exit print(struct buf *text)
+{
+    if (write_text(text, stdout))
         return CLI_DONE;
     report_error("the help could not be written");
     return CLI_FAILED;
@@ -47,10 +41,10 @@ static enum cli_exit print_command(const struct cli_command *command, append_fn 
 
 static enum cli_exit print_overview(bool is_man)
 {
+    struct cli_commands all = commands_all();
     struct buf text;
     buf_init(&text, HELP_BYTES_MAX);
-    (is_man ? help_append_overview_man : help_append_overview)(commands, ARRAY_LEN(commands),
-                                                               &text);
+    (is_man ? help_append_overview_man : help_append_overview)(all.list, all.count, &text);
     return print(&text);
 }
 
@@ -60,55 +54,28 @@ static enum cli_exit print_version(void)
     return done ? CLI_DONE : CLI_FAILED;
 }
 
-/* How many of the words are the command's name; 0: they are not. */
-static int words_of(const struct cli_command *command, int argc, char *const *argv)
+/* The commands whose names begin with this word. */
+static void list_commands(FILE *file, const char *word)
 {
-    const char *name = command->name;
-    for (int i = 0; i < argc; i++) {
-        size_t len = strcspn(name, " ");
-        if (strlen(argv[i]) != len || memcmp(argv[i], name, len) != 0)
-            return 0;
-        if (!name[len])
-            return i + 1;
-        name += len + 1;
-    }
-    return 0;
-}
-
-/* The command that the words begin with, and how many words name it. */
-static const struct cli_command *find(int argc, char *const *argv, int *words)
-{
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
-        *words = words_of(commands[i], argc, argv);
-        if (*words)
-            return commands[i];
-    }
-    return NULL;
-}
-
-static bool begins_a_command(const char *word)
-{
+    struct cli_commands all = commands_all();
     size_t len = strlen(word);
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (strncmp(commands[i]->name, word, len) == 0 && commands[i]->name[len] == ' ')
-            return true;
-    return false;
+    for (size_t i = 0; i < all.count; i++)
+        if (strncmp(all.list[i]->name, word, len) == 0 && all.list[i]->name[len] == ' ')
+            fprintf(file, "  zkconsumer %s\n      %s\n", all.list[i]->name, all.list[i]->summary);
 }
 
 static enum cli_exit refuse_command(char *const *argv)
 {
-    if (begins_a_command(argv[0])) {
+    struct cli_commands all = commands_all();
+    if (commands_begin_with(all, argv[0])) {
         report_error("\"%s\" needs to be told what to do:", argv[0]);
-        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-            if (strncmp(commands[i]->name, argv[0], strlen(argv[0])) == 0)
-                fprintf(stderr, "  zkconsumer %s\n      %s\n", commands[i]->name,
-                        commands[i]->summary);
+        list_commands(stderr, argv[0]);
         return CLI_FAILED;
     }
     struct suggestion near;
     suggestion_init(&near, argv[0], strlen(argv[0]));
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        suggestion_offer(&near, commands[i]->name, strcspn(commands[i]->name, " "));
+    for (size_t i = 0; i < all.count; i++)
+        suggestion_offer(&near, all.list[i]->name, strcspn(all.list[i]->name, " "));
     if (suggestion_is_near(&near))
         report_error("unknown command \"%s\"; did you mean \"%.*s\"?", argv[0],
                      (int)near.nearest_len, near.nearest);
@@ -117,18 +84,64 @@ static enum cli_exit refuse_command(char *const *argv)
     return CLI_FAILED;
 }
 
+/* ---- help ---- */
+
+static bool write_page(const char *folder, const struct cli_command *command)
+{
+    struct cli_commands all = commands_all();
+    char path[4096];
+    struct buf text;
+    buf_init(&text, HELP_BYTES_MAX);
+    if (command)
+        help_append_man(command, &text);
+    else
+        help_append_overview_man(all.list, all.count, &text);
+    snprintf(path, sizeof path, "%s/zkconsumer%s%s.1", folder, command ? "-" : "",
+             command ? command->name : "");
+    for (char *c = path + strlen(folder); *c; c++)
+        if (*c == ' ')
+            *c = '-';
+    FILE *file = fopen(path, "we");
+    bool done = file && write_text(&text, file);
+    done = file && fclose(file) == 0 && done;
+    if (!done)
+        report_error("%s: %s", path, strerror(errno));
+    return done;
+}
+
+/* zkconsumer help --man-pages FOLDER: a page for each command, and zkconsumer.1. */
+static enum cli_exit write_pages(const char *folder)
+{
+    struct cli_commands all = commands_all();
+    if (!write_page(folder, NULL))
+        return CLI_FAILED;
+    for (size_t i = 0; i < all.count; i++)
+        if (!write_page(folder, all.list[i]))
+            return CLI_FAILED;
+    return CLI_DONE;
+}
+
 static enum cli_exit run_help(int argc, char *const *argv)
 {
+    if (argc == 2 && strcmp(argv[0], "--man-pages") == 0)
+        return write_pages(argv[1]);
     bool is_man = argc > 0 && strcmp(argv[0], "--man") == 0;
     argc -= is_man;
     argv += is_man;
     if (argc == 0)
         return print_overview(is_man);
     int words;
-    const struct cli_command *command = find(argc, argv, &words);
-    if (!command || words != argc)
+    const struct cli_command *command = commands_find(commands_all(), argc, argv, &words);
+    if (!command && argc == 1)
+        command = commands_find_kafka(commands_all(), argv[0]);
+    else if (command && words != argc)
+        command = NULL;
+    if (command)
+        return print_command(command, is_man ? help_append_man : help_append_text);
+    if (argc > 1 || is_man || !commands_begin_with(commands_all(), argv[0]))
         return refuse_command(argv);
-    return print_command(command, is_man ? help_append_man : help_append_text);
+    list_commands(stdout, argv[0]);
+    return fflush(stdout) == 0 ? CLI_DONE : CLI_FAILED;
 }
 
 /* --help and --version win over anything else that is wrong with the line: who asks for help has
@@ -141,10 +154,15 @@ static bool asks_for(const char *word, int argc, char *const *argv)
     return false;
 }
 
-static enum cli_exit run_command(const struct cli_command *command, int argc, char *const *argv)
+/* ---- running ---- */
+
+static enum cli_exit run_command(const struct cli_command *command, const char *called_as, int argc,
+                                 char *const *argv)
 {
     if (asks_for("--help", argc, argv) || asks_for("-h", argc, argv))
         return print_command(command, help_append_text);
+    if (asks_for("--version", argc, argv))
+        return print_version();
     struct cli_args args;
     char why[512];
     if (!cli_args_init(&args, command->options, command->option_count, argc, argv, why,
@@ -153,29 +171,60 @@ static enum cli_exit run_command(const struct cli_command *command, int argc, ch
         report_error("zkconsumer %s --help describes the command", command->name);
         return CLI_FAILED;
     }
+    args.called_as = called_as;
     enum cli_exit code = command->run(&args);
     cli_args_deinit(&args);
     return code;
 }
 
-int main(int argc, char **argv)
+static enum cli_exit run_class(int argc, char *const *argv)
 {
-    stdio_fds_occupy();
-    argc--;
-    argv++;
+    struct cli_commands all = commands_all();
+    const struct cli_command *command = argc ? commands_find_kafka(all, argv[0]) : NULL;
+    if (command)
+        return run_command(command, argv[0], argc - 1, argv + 1);
+    if (argc)
+        report_error("there is no class %s here; there are:", argv[0]);
+    else
+        report_error("which class? There are:");
+    for (size_t i = 0; i < all.count; i++) {
+        const char *class = all.list[i]->kafka ? strstr(all.list[i]->kafka, "kafka.tools.") : NULL;
+        if (class)
+            fprintf(stderr, "  %s\n      %s\n", class, all.list[i]->summary);
+    }
+    return CLI_FAILED;
+}
+
+static enum cli_exit run_program(int argc, char *const *argv)
+{
     if (argc == 0) {
         report_error("no command; zkconsumer --help lists the commands");
         return CLI_FAILED;
     }
-    if (asks_for("--version", argc, argv) || strcmp(argv[0], "-V") == 0)
+    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0)
         return print_version();
     if (strcmp(argv[0], "help") == 0)
         return run_help(argc - 1, argv + 1);
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
         return print_overview(false);
     int words;
-    const struct cli_command *command = find(argc, argv, &words);
+    const struct cli_command *command = commands_find(commands_all(), argc, argv, &words);
     if (!command)
         return refuse_command(argv);
-    return run_command(command, argc - words, argv + words);
+    return run_command(command, NULL, argc - words, argv + words);
+}
+
+int main(int argc, char **argv)
+{
+    stdio_fds_occupy();
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const char *name = slash ? slash + 1 : argc > 0 ? argv[0] : "";
+    const struct cli_command *tool = commands_find_kafka(commands_all(), name);
+    argc -= argc > 0;
+    argv++;
+    if (tool)
+        return run_command(tool, name, argc, argv);
+    if (strncmp(name, KAFKA_RUN_CLASS, strlen(KAFKA_RUN_CLASS)) == 0)
+        return run_class(argc, argv);
+    return run_program(argc, argv);
 }

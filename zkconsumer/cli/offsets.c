@@ -1,7 +1,8 @@
 /* zkconsumer offsets get and set: a group's offsets in znodes. */
 #include "zkconsumer/cli/admin.h"
+#include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
-#include "zkconsumer/cli/log_ends.h"
+#include "zkconsumer/cli/group_offsets.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/offset.h"
@@ -36,38 +37,20 @@ static const struct cli_option set_options[SET_OPTIONS] = {
     [OFFSET] = {"offset", 'o', "WHERE", false,
                 "The next offset to read: a number, or beginning or end, which are asked of the "
                 "leaders."},
-    [FORCE] = {"force", 0, NULL, false,
-               "Write although members are registered. They do not look at it before their next "
-               "rebalance, and overwrite it when their own position moves."},
+    [FORCE] =
+        {"force", 0, NULL, false,
+         "Write although members are registered. Consumers of 0.8 do not look at it before their "
+         "next rebalance, and overwrite it when their own position moves; our members in safe "
+         "mode obey."},
 };
 
 /* ---- get ---- */
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    long x = atol(*(const char *const *)a), y = atol(*(const char *const *)b);
-    return x != y ? (x > y) - (x < y) : by_text(a, b);
-}
-
-static enum zkc_err children(struct admin *a, char *path, int (*order)(const void *, const void *),
-                             struct zk_result *out)
-{
-    enum zkc_err err = admin_do(a, ZK_OP_CHILDREN, path, BYTES_NULL, out);
-    if (!err && out->zk_rc == ZK_OK && out->children_count)
-        qsort((void *)(uintptr_t)out->children, out->children_count, sizeof *out->children, order);
-    return err;
-}
 
 static enum zkc_err get_topic(struct admin *a, const char *group, const char *topic,
                               struct output *out)
 {
     struct zk_result partitions, offset;
-    enum zkc_err err = children(a, zk_path_offset_topic(group, topic), by_number, &partitions);
+    enum zkc_err err = group_offsets_children(a, zk_path_offset_topic(group, topic), &partitions);
     for (size_t i = 0; !err && i < partitions.children_count; i++) {
         int64_t number, value;
         struct why why;
@@ -92,7 +75,13 @@ static enum cli_exit get(struct admin *a, const struct cli_args *args)
     const char *group = cli_args_text(args, GROUP, "");
     struct zk_result topics;
     struct output out;
-    enum zkc_err err = children(a, zk_path_offsets(group), by_text, &topics);
+    enum zkc_err err = admin_do(a, ZK_OP_EXISTS, zk_path_group(group), BYTES_NULL, &topics);
+    if (!err && topics.zk_rc == ZK_NO_NODE) {
+        report_error("there is no group %s in ZooKeeper", group);
+        return CLI_PROBLEM;
+    }
+    if (!err)
+        err = group_offsets_children(a, zk_path_offsets(group), &topics);
     if (!err && topics.zk_rc == ZK_NO_NODE)
         report_status("group %s has no offsets in ZooKeeper", group);
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
@@ -108,86 +97,41 @@ static enum cli_exit get(struct admin *a, const struct cli_args *args)
 
 /* ---- set ---- */
 
-struct wanted {
-    struct log_end *list;
-    size_t count;
-};
-
-/* The partitions to be set, with the leaders that their state nodes name. */
-static enum zkc_err find_partitions(struct admin *a, const char *topic, int64_t only,
-                                    struct wanted *out)
+/* Tells of offsets that are outside of their logs: the group would fall back on auto.offset.reset.
+ * A leader that does not answer is told, too; the write goes on. */
+static void tell_outside(struct admin *a, struct partition_list *w, int64_t offset)
 {
-    struct zk_topic t;
-    bool found;
-    enum zkc_err err = admin_read_topic(a, topic, &t, &found);
-    out->count = 0;
-    out->list = err ? NULL : arena_alloc_array(&a->arena, t.partition_count, sizeof *out->list);
-    for (size_t i = 0; out->list && !err && i < t.partition_count; i++) {
-        int32_t partition = t.partitions[i].partition;
-        struct zk_partition_state state;
-        struct zk_result result;
-        struct why why;
-        if (only >= 0 && partition != only)
-            continue;
-        struct log_end *end = &out->list[out->count++];
-        *end = (struct log_end){.topic = topic, .partition = partition, .leader = -1};
-        err =
-            admin_do(a, ZK_OP_GET, zk_path_partition_state(topic, partition), BYTES_NULL, &result);
-        if (err || result.zk_rc != ZK_OK || zk_partition_state_read(result.data, &state, &why))
-            continue;
-        end->leader = state.leader;
-        zk_partition_state_deinit(&state);
-    }
-    if (!err)
-        zk_topic_deinit(&t);
-    if (!err && out->count == 0) {
-        why_set(&a->why, only >= 0 ? "topic %s has no partition %lld" : "there is no topic %s",
-                topic, (long long)only);
-        err = ZKC_ERR_INVALID;
-    }
-    return err;
-}
-
-static enum zkc_err ask_leaders(struct admin *a, struct wanted *w, bool at_end)
-{
+    int64_t asked[] = {LIST_OFFSETS_EARLIEST, LIST_OFFSETS_LATEST};
     struct brokers brokers;
-    enum zkc_err err = brokers_read(a->zk, &a->arena, &brokers, &a->why);
-    if (!err)
-        err = log_ends_read(&brokers, w->list, w->count,
-                            at_end ? LIST_OFFSETS_LATEST : LIST_OFFSETS_EARLIEST,
-                            zk_reader_left_ms(a->zk), &a->arena);
-    for (size_t i = 0; !err && i < w->count; i++)
-        if (w->list[i].err) {
-            why_set(&a->why, "[%s,%d]: %s; nothing was written", w->list[i].topic,
-                    w->list[i].partition, w->list[i].missing);
-            err = w->list[i].err;
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+        bool is_end = asked[i] == LIST_OFFSETS_LATEST;
+        if (brokers_read(a->zk, &a->arena, &brokers, &a->why) ||
+            log_ends_read(&brokers, w->list, w->count, asked[i], zk_reader_left_ms(a->zk),
+                          &a->arena))
+            return;
+        for (size_t p = 0; p < w->count; p++) {
+            const struct log_end *end = &w->list[p];
+            if (end->err && is_end)
+                report_warning("whether [%s,%d] has offset %" PRId64 " is not known: %s",
+                               end->topic, end->partition, offset, end->missing);
+            else if (!end->err && (is_end ? offset > end->offset : offset < end->offset))
+                report_warning("[%s,%d] %s at %" PRId64 ": whoever starts at %" PRId64
+                               " falls back on auto.offset.reset",
+                               end->topic, end->partition, is_end ? "ends" : "begins", end->offset,
+                               offset);
         }
-    return err;
+    }
 }
 
-static enum zkc_err refuse_live(struct admin *a, const char *group)
-{
-    struct zk_result ids;
-    enum zkc_err err = children(a, zk_path_ids(group), by_text, &ids);
-    if (err || ids.children_count == 0)
-        return err;
-    why_set(&a->why,
-            "group %s has %zu members, the first is %s. Stop them first, or use --force: they "
-            "would not see the new offsets before their next rebalance",
-            group, ids.children_count, ids.children[0]);
-    return ZKC_ERR_INVALID;
-}
-
-static enum zkc_err write_offsets(struct admin *a, const char *group, const struct wanted *w)
+static enum zkc_err write_offsets(struct admin *a, const char *group,
+                                  const struct partition_list *w, bool forced)
 {
     enum zkc_err err = ZKC_OK;
     for (size_t i = 0; !err && i < w->count; i++) {
-        char text[ZK_OFFSET_TEXT_SIZE];
-        size_t len = zk_offset_format(w->list[i].offset, text);
-        err = admin_write(a, zk_path_offset(group, w->list[i].topic, w->list[i].partition),
-                          bytes_of(text, len));
+        const struct log_end *p = &w->list[i];
+        err = group_offsets_write(a, group, p->topic, p->partition, p->offset, forced);
         if (!err)
-            report_status("[%s,%d] offset %s", w->list[i].topic, w->list[i].partition, text);
+            report_status("[%s,%d] offset %" PRId64, p->topic, p->partition, p->offset);
     }
     return err;
 }
@@ -195,44 +139,32 @@ static enum zkc_err write_offsets(struct admin *a, const char *group, const stru
 static enum cli_exit set(struct admin *a, const struct cli_args *args, int64_t partition)
 {
     const char *group = cli_args_text(args, GROUP, ""), *where = cli_args_text(args, OFFSET, "");
-    struct wanted w;
+    struct partition_list w;
     int64_t number = 0;
     bool is_number = cli_parse_number(where, 0, INT64_MAX, &number);
-    bool at_end = strcmp(where, "end") == 0;
-    enum zkc_err err = cli_args_has(args, FORCE) ? ZKC_OK : refuse_live(a, group);
+    bool at_end = strcmp(where, "end") == 0, forced = cli_args_has(args, FORCE);
+    enum zkc_err err = forced ? ZKC_OK : group_offsets_refuse_live(a, group);
     if (!err)
-        err = find_partitions(a, cli_args_text(args, TOPIC, ""), partition, &w);
+        err = group_offsets_partitions(a, cli_args_text(args, TOPIC, ""), partition, &w);
+    if (!err && is_number)
+        tell_outside(a, &w, number);
     for (size_t i = 0; !err && is_number && i < w.count; i++)
         w.list[i].offset = number;
     if (!err && !is_number)
-        err = ask_leaders(a, &w, at_end);
+        err = group_offsets_ask(a, &w, at_end ? LIST_OFFSETS_LATEST : LIST_OFFSETS_EARLIEST);
     if (!err)
-        err = write_offsets(a, group, &w);
+        err = write_offsets(a, group, &w, forced);
     return err ? admin_fail(a, err) : CLI_DONE;
 }
 
 /* ---- running ---- */
-
-static bool check_names(const struct cli_args *args)
-{
-    struct why why;
-    if (zk_check_group(cli_args_text(args, GROUP, ""), &why)) {
-        report_error("--group: %s", why.text);
-        return false;
-    }
-    if (cli_args_has(args, TOPIC) && zk_check_topic(cli_args_text(args, TOPIC, ""), &why)) {
-        report_error("--topic: %s", why.text);
-        return false;
-    }
-    return true;
-}
 
 static enum cli_exit run_get(const struct cli_args *args)
 {
     static const char example[] = "zkconsumer offsets get -G billing " EXAMPLE_ZOOKEEPER;
     struct admin a;
     if (!report_needs(args, GROUP, example) || !report_needs(args, ZOOKEEPER, example) ||
-        !report_takes_no_operands(args) || !check_names(args))
+        !report_takes_no_operands(args) || !group_offsets_check_names(args, GROUP, TOPIC))
         return CLI_FAILED;
     enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
     if (code != CLI_DONE)
@@ -261,7 +193,7 @@ static enum cli_exit run_set(const struct cli_args *args)
     int64_t partition = -1;
     if (!report_needs(args, GROUP, example) || !report_needs(args, TOPIC, example) ||
         !report_needs(args, OFFSET, example) || !report_needs(args, ZOOKEEPER, example) ||
-        !report_takes_no_operands(args) || !check_names(args) ||
+        !report_takes_no_operands(args) || !group_offsets_check_names(args, GROUP, TOPIC) ||
         !check_where(cli_args_text(args, OFFSET, "")))
         return CLI_FAILED;
     if (!cli_args_number(args, PARTITION, 0, INT32_MAX, &partition, text, sizeof text)) {
@@ -287,8 +219,9 @@ static const struct cli_pair set_examples[] = {
 };
 
 static const struct cli_pair get_exits[] = {
-    {"0", "printed; no offset at all is no error"},
+    {"0", "printed; a group without offsets is no error"},
     {"1", "usage, or stdout could not be written"},
+    {"2", "there is no such group in ZooKeeper"},
     {"3", "ZooKeeper could not be reached"},
     {"4", "ZooKeeper did not answer in time"},
 };
@@ -321,7 +254,8 @@ const struct cli_command command_offsets_set = {
                 "--zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
     .description = "Writes the offsets of one partition or of all partitions of a topic. Refused "
                    "while the group has members. Where beginning or end are asked for and a leader "
-                   "does not answer, nothing is written.",
+                   "does not answer, nothing is written. A number outside of the partition's log "
+                   "is written, and told.",
     .options = set_options,
     .option_count = SET_OPTIONS,
     .examples = set_examples,

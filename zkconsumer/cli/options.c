@@ -15,7 +15,7 @@ const char *cli_option_name(const struct cli_option *option, char *buffer, size_
     return buffer;
 }
 
-static bool names_contain(const char *names, const char *name, size_t len)
+bool cli_names_contain(const char *names, const char *name, size_t len)
 {
     while (*names) {
         size_t n = strcspn(names, " ");
@@ -29,7 +29,7 @@ static bool names_contain(const char *names, const char *name, size_t len)
 static size_t find_name(const struct cli_args *args, const char *name, size_t len)
 {
     for (size_t i = 0; i < args->option_count; i++)
-        if (names_contain(args->options[i].names, name, len))
+        if (cli_names_contain(args->options[i].names, name, len))
             return i;
     return OPTION_NONE;
 }

@@ -30,6 +30,8 @@ struct cli_args {
     size_t given_count;
     const char **operands; /* owned; the texts are argv's */
     size_t operand_count;
+    const char *called_as; /* the name of Kafka's under which the command was called, and whose
+                            * habits it should have; NULL: by its own */
 };
 
 /* Reads argv[0] .. argv[argc-1] (without program and command name). Accepted are `--name=value`,
@@ -57,6 +59,9 @@ bool cli_args_number(const struct cli_args *args, size_t option, int64_t min, in
 
 /* A decimal number with an optional sign and nothing else, as options and offsets are written. */
 bool cli_parse_number(const char *text, int64_t min, int64_t max, int64_t *out);
+
+/* True if `names`, separated by blanks, has this one. */
+bool cli_names_contain(const char *names, const char *name, size_t len);
 
 /* The first of `names` (separated by blanks) as "--name"; lent until the next call with the same
  * buffer. */

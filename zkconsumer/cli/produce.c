@@ -7,6 +7,7 @@
  * One thread. It sleeps in poll() for input, for librdkafka's reports (through a pipe that
  * librdkafka writes to) and for a signal. */
 #include "zkconsumer/cli/brokers.h"
+#include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/file.h"
 #include "zkconsumer/cli/format.h"

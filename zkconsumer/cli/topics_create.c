@@ -1,5 +1,6 @@
 /* zkconsumer topics create, add-partitions and delete: what Kafka 0.8.2's TopicCommand writes. */
 #include "zkconsumer/cli/admin.h"
+#include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/cluster.h"

@@ -1,5 +1,6 @@
 /* zkconsumer topics list */
 #include "zkconsumer/cli/admin.h"
+#include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"

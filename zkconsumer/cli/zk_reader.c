@@ -32,6 +32,7 @@ struct zk_reader {
     char *connect; /* for messages */
     int64_t timeout_ms, deadline_ms;
     bool was_connected;
+    bool is_changed; /* a watch has fired, or may have been missed */
     bool is_closed;
     enum zkc_err failed; /* final */
     struct why why;      /* of it */
@@ -77,7 +78,7 @@ static void on_event(const struct zk_session_event *event, void *user)
 {
     struct zk_reader *r = user;
     switch (event->type) {
-    case ZK_SESSION_EVENT_CONNECTED: r->was_connected = true; break;
+    case ZK_SESSION_EVENT_CONNECTED: r->was_connected = r->is_changed = true; break;
     case ZK_SESSION_EVENT_UNREACHABLE: fail(r, ZKC_ERR_UNREACHABLE, event->text); break;
     case ZK_SESSION_EVENT_AUTH_FAILED: fail(r, ZKC_ERR_ZOOKEEPER, event->text); break;
     case ZK_SESSION_EVENT_SUSPENDED:
@@ -87,8 +88,8 @@ static void on_event(const struct zk_session_event *event, void *user)
 
 static void on_watch(const struct zk_watch_event *event, void *user)
 {
-    (void)event; /* no watch is ever left */
-    (void)user;
+    (void)event; /* who watches reads everything again */
+    ((struct zk_reader *)user)->is_changed = true;
 }
 
 /* One turn of the loop; gives up at the deadline. */
@@ -113,6 +114,12 @@ static bool start_clock(struct zk_reader *r, int64_t timeout_ms)
     r->deadline_ms = now_ms() + timeout_ms;
     r->deadline = evtimer_new(r->base, on_deadline, r);
     return r->deadline && evtimer_add(r->deadline, &limit) == 0;
+}
+
+bool zk_reader_extend(struct zk_reader *r, int64_t timeout_ms)
+{
+    event_free(r->deadline);
+    return start_clock(r, timeout_ms);
 }
 
 static char *copy_text(struct arena *arena, const char *text)
@@ -192,6 +199,34 @@ enum zkc_err zk_reader_run(struct zk_reader *r, const struct zk_op *ops, size_t 
         pump(r);
         turn(r);
     }
+    *why = r->why;
+    return r->failed;
+}
+
+static void on_ready(evutil_socket_t fd, short what, void *user)
+{
+    (void)fd;
+    (void)what;
+    *(bool *)user = true;
+}
+
+enum zkc_err zk_reader_wait(struct zk_reader *r, int64_t ms, int fd, bool *changed, struct why *why)
+{
+    bool is_over = false;
+    struct timeval limit = {ms / 1000, ms % 1000 * 1000};
+    struct event *timer = evtimer_new(r->base, on_ready, &is_over);
+    struct event *ready = fd < 0 ? NULL : event_new(r->base, fd, EV_READ, on_ready, &is_over);
+    if (!timer || evtimer_add(timer, &limit) != 0 ||
+        (fd >= 0 && (!ready || event_add(ready, NULL) != 0)))
+        fail(r, ZKC_ERR_SYSTEM, "no timer to be had");
+    while (!r->failed && !is_over && !r->is_changed)
+        event_base_loop(r->base, EVLOOP_ONCE);
+    if (timer)
+        event_free(timer);
+    if (ready)
+        event_free(ready);
+    *changed = r->is_changed;
+    r->is_changed = false;
     *why = r->why;
     return r->failed;
 }

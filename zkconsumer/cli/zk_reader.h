@@ -44,6 +44,16 @@ ZKC_MUST_CHECK enum zkc_err zk_reader_delete_tree(struct zk_reader *r, const cha
 /* What is left of the time of zk_reader_open(), 0 at least. */
 int64_t zk_reader_left_ms(const struct zk_reader *r);
 
+/* From now on, everything may take timeout_ms again. False: no timer. */
+bool zk_reader_extend(struct zk_reader *r, int64_t timeout_ms);
+
+/* Serves the session until a watch that an operation left (op.watch) has fired, a connection was
+ * made again (watches may have been missed), `fd` is readable (-1: none), or `ms` are over.
+ * *changed: by one of the first two, now or since the last call. Errors as zk_reader_run(), but for
+ * the time, which does not count here. */
+ZKC_MUST_CHECK enum zkc_err zk_reader_wait(struct zk_reader *r, int64_t ms, int fd, bool *changed,
+                                           struct why *why);
+
 /* Ends the session, with a second's limit of its own. NULL is allowed. */
 void zk_reader_close(struct zk_reader *r);
 

@@ -242,7 +242,7 @@ static void test_groups(void **state)
         struct group_partition partitions[5];
         memcpy(members, c->members, sizeof members);
         memcpy(partitions, c->partitions, sizeof partitions);
-        struct group_topic topic = {"t", true, partitions, c->partition_count};
+        struct group_topic topic = {"t", true, partitions, c->partition_count, true};
         struct group_view view = {"g", true, members, c->member_count, &topic, 1};
         struct buf got;
         buf_init(&got, 10000);
@@ -273,7 +273,7 @@ static void test_roundrobin_needs_equal_subscriptions(void **state)
     member.subscriptions = member.topics = two_streams;
     member.subscription_count = member.topic_count = 2;
     struct group_partition t0 = OWNED(0, "g_a-0", 1), u0 = OWNED(0, "g_a-1", 1);
-    struct group_topic topics[] = {{"t", true, &t0, 1}, {"u", true, &u0, 1}};
+    struct group_topic topics[] = {{"t", true, &t0, 1, true}, {"u", true, &u0, 1, true}};
     struct group_view view = {"g", true, &member, 1, topics, 2};
     struct buf got;
     buf_init(&got, 1000);
@@ -291,7 +291,7 @@ static void test_printed(void **state)
     };
     struct group_member members[] = {
         MEMBER_A, {.consumer_id = "g_odd", .session = 0xff, .odd = "no \"JSON\""}};
-    struct group_topic topic = {"t", true, partitions, 2};
+    struct group_topic topic = {"t", true, partitions, 2, true};
     struct group_view view = {"g", true, members, 2, &topic, 1};
     struct arena arena;
     struct group_problems problems;

@@ -1,0 +1,250 @@
+"""Our tools under Kafka's names beside Kafka's own, on one live cluster: what people parse is equal; exit
+statuses are honest where Kafka's are not."""
+import json
+import subprocess
+
+from lib.kafka_tools import kafkas, ours
+from lib.members import program, run
+from lib.waiting import wait_for
+from lib.world import expect, expect_in
+
+
+class Billing:
+    """Topics orders (2 partitions, 5 and 7 messages) and clicks (1, 3); group billing, one live member c1 of
+    ours on both, which has consumed all but the last 2 of orders/1."""
+
+    def __init__(self, t):
+        self.cluster = t.cluster(brokers=2)
+        self.cluster.create_topic("orders", 2)
+        self.cluster.create_topic("clicks", 1)
+        send = t.producer(self.cluster).send
+        send("orders", [(p, None, b"m%d" % i) for p in range(2) for i in range(5)])
+        send("clicks", [(0, b"k%d" % i, b"c%d" % i) for i in range(3)])
+        self.zk, self.connect = self.cluster.zk, self.cluster.zookeeper_connect
+        self.group = t.group(self.cluster, "billing")
+        self.member = t.process(
+            "c1", [program("zkconsumer"), "consume", "-G", "billing", "-t", "orders", "-t", "clicks",
+                   "--zookeeper", self.connect, "-X", "consumer.id=c1", "-X", "auto.commit.interval.ms=200",
+                   "-X", "auto.offset.reset=smallest"], err=t.folder / "c1.err")
+        wait_for(lambda: self.offsets() == {"orders": {0: 5, 1: 5}, "clicks": {0: 3}}, "all to be committed",
+                 60, alive=[self.member])
+        self.send = send
+
+    def offsets(self):
+        return {topic: self.group.offsets(topic) for topic in ("orders", "clicks")}
+
+    def stop_member(self):
+        assert self.member.stop() == 0
+        wait_for(lambda: not self.group.members(), "the member to be gone")
+
+    def both(self, tool, *words):
+        """Kafka's run and ours."""
+        return kafkas(tool, *words), ours(tool, *words)
+
+
+def test_offset_checker(t):
+    world = Billing(t)
+    zookeeper = ("--zookeeper", world.connect)
+    for words in (("--group", "billing"), ("--group", "billing", "--topic", "orders"),
+                  ("--group", "billing", "--topic", "clicks,orders")):
+        theirs, mine = world.both("ConsumerOffsetChecker", *zookeeper, *words)
+        expect((theirs.code, mine.code), (0, 0))
+        expect(mine.out, theirs.out)
+    expect(ours("kafka-consumer-offset-checker", *zookeeper, *words).out, theirs.out)
+    expect(len(theirs.out.splitlines()), 4)
+    assert "billing_c1-0" in theirs.out
+
+    theirs, mine = world.both("ConsumerOffsetChecker", *zookeeper, "--group", "billing", "--broker-info")
+    expect(sorted(mine.out.splitlines()), sorted(theirs.out.splitlines()))
+
+    world.stop_member()
+    world.send("orders", [(1, None, b"more"), (1, None, b"more")])
+    theirs, mine = world.both("ConsumerOffsetChecker", *zookeeper, "--group", "billing")
+    expect(mine.out, theirs.out)
+    expect_in("none", mine.out)
+    for limit, code in ((1, 2), (2, 0)):
+        done = run("zkconsumer", "offsets", "check", "-G", "billing", "--lag-max", limit, *zookeeper)
+        expect(done.returncode, code)
+
+    for words, code in ((("--group", "nogroup"), 2), (("--group", "billing", "--topic", "nope"), 2), ((), 1)):
+        theirs, mine = world.both("ConsumerOffsetChecker", *zookeeper, *words)
+        expect((words, mine.code), (words, code))
+        if "nope" in words:  # the header only
+            expect(mine.out, theirs.out)
+    expect(ours("ConsumerOffsetChecker", "--group", "g", "--zookeeper", "127.0.0.1:1",
+                "--timeout=2000").code, 3)
+
+
+def test_offsets_out_and_in(t):
+    world = Billing(t)
+    out = [t.folder / "theirs.txt", t.folder / "mine.txt"]
+    words = ("--zkconnect", world.connect, "--group", "billing")
+    expect(kafkas("ExportZkOffsets", *words, "--output-file", out[0]).code, 0)
+    expect(ours("ExportZkOffsets", *words, "--output-file", out[1]).code, 0)
+    expect(sorted(out[1].read_text().splitlines()), sorted(out[0].read_text().splitlines()))
+    expect(out[1].read_text(), "/consumers/billing/offsets/clicks/0:3\n/consumers/billing/offsets/orders/0:5\n"
+                               "/consumers/billing/offsets/orders/1:5\n")
+    expect(ours("ExportZkOffsets", "--zkconnect", world.connect, "--group", "nogroup", "--output-file",
+                t.folder / "none.txt").code, 2)
+    expect(ours("ExportZkOffsets", "--zkconnect", world.connect).code, 1)
+
+    text = out[0].read_text().replace(":5", ":4")
+    out[0].write_text(text)
+    done = ours("ImportZkOffsets", "--zkconnect", world.connect, "--input-file", out[0])
+    expect((done.code, "billing_c1" in done.err), (1, True))  # live: refused
+    expect(world.offsets()["orders"], {0: 5, 1: 5})
+    world.stop_member()
+    for odd in ("no colon\n", "/consumers/billing/offsets/orders/0:x\n", "/brokers/ids/0:1\n"):
+        out[1].write_text(text + odd)
+        done = ours("ImportZkOffsets", "--zkconnect", world.connect, "--input-file", out[1])
+        expect((done.code, "line 4" in done.err), (1, True))
+    expect(world.offsets()["orders"], {0: 5, 1: 5})
+    expect(ours("ImportZkOffsets", "--zkconnect", world.connect, "--input-file", out[0]).code, 0)
+    expect(world.offsets(), {"orders": {0: 4, 1: 4}, "clicks": {0: 3}})
+    again = run("zkconsumer", "offsets", "export", "--zookeeper", world.connect)
+    expect(sorted(again.stdout.splitlines()), sorted(text.splitlines()))
+
+
+def test_reset(t):
+    world = Billing(t)
+    config = t.folder / "c.properties"
+    config.write_text("group.id=billing\nzookeeper.connect=%s\n" % world.connect)
+
+    def reset(*words):
+        done = run("zkconsumer", "offsets", "reset", "-G", "billing", "--zookeeper", world.connect, *words)
+        return done.returncode, done.stdout, done.stderr
+
+    # a live group: refused; forced: a leading zero beside an owner, the same number to Java
+    code, out, err = reset("--to-earliest")
+    expect((code, out, "billing_c1" in err), (1, "", True))
+    expect(ours("UpdateOffsetsInZK", "latest", config, "orders").code, 1)
+    expect(reset("-t", "orders", "-p", "1", "--to-latest", "--force")[:2], (0, "orders:1:5\n"))
+    expect(world.zk.get("/consumers/billing/offsets/orders/1")[0], b"05")
+    checked = kafkas("ConsumerOffsetChecker", "--zookeeper", world.connect, "--group", "billing")
+    expect_in("orders                         1   5 ", checked.out)
+    world.stop_member()
+
+    for where in ("earliest", "latest"):
+        theirs, mine = world.both("UpdateOffsetsInZK", where, config, "orders")
+        expect((theirs.code, mine.code, mine.out), (0, 0, theirs.out))
+    expect(world.offsets()["orders"], {0: 5, 1: 5})
+    for words in (("middle", config, "orders"), ("latest",)):
+        theirs, mine = world.both("UpdateOffsetsInZK", *words)
+        expect((theirs.code, mine.code), (1, 1))
+    expect(ours("UpdateOffsetsInZK", "latest", config, "nope").code, 1)
+
+    everything = "clicks:0:0\norders:0:0\norders:1:0\n"
+    expect(reset("--to-earliest", "--dry-run")[:2], (0, everything))
+    expect(world.offsets()["orders"], {0: 5, 1: 5})
+    expect(reset("--shift-by=-2")[:2], (0, "clicks:0:1\norders:0:3\norders:1:3\n"))
+    expect(reset("--shift-by", "100", "-t", "orders")[:2], (0, "orders:0:5\norders:1:5\n"))
+    expect(reset("--to-earliest")[:2], (0, everything))
+    expect(world.offsets(), {"orders": {0: 0, 1: 0}, "clicks": {0: 0}})
+    expect(reset("--to-time=2100-01-01T00:00:00", "-t", "orders", "-p", "0")[:2], (0, "orders:0:5\n"))
+    expect(reset("--to-time", "1000", "-t", "orders", "-p", "0")[:2], (0, "orders:0:0\n"))
+    expect(reset("--to-time", "yesterday")[0], 1)
+    expect(reset("--to-latest", "--to-earliest")[0], 1)
+    expect(reset("--to-latest", "-t", "nope")[0], 1)
+
+    # set: told when it is outside of the log; get of a group that is not there is a problem
+    done = run("zkconsumer", "offsets", "set", "-G", "billing", "-t", "orders", "-o", "77", "--zookeeper",
+               world.connect)
+    expect(done.returncode, 0)
+    expect_in("[orders,0] ends at 5", done.stderr)
+    expect(world.offsets()["orders"], {0: 77, 1: 77})
+    expect(run("zkconsumer", "offsets", "get", "-G", "none", "--zookeeper", world.connect).returncode, 2)
+
+
+def test_verify_and_delete(t):
+    world = Billing(t)
+    words = ("--zookeeper.connect", world.connect, "--group", "billing")
+    theirs, mine = world.both("VerifyConsumerRebalance", *words)
+    expect((mine.code, mine.out), (0, "Rebalance operation successful !\n"))
+    expect(theirs.out, "Rebalance operation failed !\n")  # Kafka's compares numbers with text
+
+    def delete(*more):
+        done = run("zkconsumer", "groups", "delete", "--zookeeper", world.connect, *more)
+        return done.returncode, done.stderr
+
+    code, err = delete("-G", "billing")
+    expect((code, "has members" in err), (2, True))
+    expect(world.offsets()["orders"], {0: 5, 1: 5})
+    world.zk.delete("/consumers/billing/owners/orders/1")
+    mine = ours("VerifyConsumerRebalance", *words)
+    expect((mine.code, mine.out), (2, "Rebalance operation failed !\n"))
+    expect_in("unowned: [orders,1] has no owner", mine.err)
+    world.stop_member()
+    mine = ours("VerifyConsumerRebalance", *words)
+    expect((mine.code, "no_members" in mine.err), (2, True))
+    mine = ours("VerifyConsumerRebalance", "--zookeeper.connect", world.connect, "--group", "nogroup")
+    expect((mine.code, "no_group" in mine.err), (2, True))
+
+    world.zk.create("/consumers/console-consumer-77/ids", makepath=True)
+    world.zk.create("/consumers/console-consumer-mine/ids", makepath=True)
+    expect(delete("-G", "billing", "--dry-run")[0], 0)
+    expect(sorted(world.zk.get_children("/consumers")),
+           ["billing", "console-consumer-77", "console-consumer-mine"])
+    expect(delete("-G", "billing", "--console-groups")[0], 0)
+    expect(world.zk.get_children("/consumers"), ["console-consumer-mine"])
+    expect(delete("-G", "billing")[0], 2)
+
+
+def test_offsets_and_messages_of_brokers(t):
+    world = Billing(t)
+    brokers = ("--broker-list", world.cluster.bootstrap)
+    for words in (("--topic", "orders", "--time", "-1"), ("--topic", "orders", "--time", "-2"),
+                  ("--topic", "orders", "--time", "-1", "--offsets", "5", "--partitions", "0,9"),
+                  ("--topic", "clicks", "--time", "99999999999999")):
+        theirs, mine = world.both("GetOffsetShell", *brokers, *words)
+        expect((words, mine.out), (words, theirs.out))
+        expect(mine.code, 2 if "0,9" in words else 0)
+    expect_in("partition 9 does not exist", ours("GetOffsetShell", *brokers, "--topic", "orders", "--time=-1",
+                                                 "--partitions=9").err)
+    expect(ours("GetOffsetShell", *brokers, "--topic", "nope", "--time", "-1").code, 2)
+    expect(world.zk.exists("/brokers/topics/nope"), None)  # asking made nothing
+    expect(ours("GetOffsetShell", *brokers, "--topic", "orders").code, 1)
+    expect(ours("GetOffsetShell", "--broker-list", "127.0.0.1:1", "--topic", "o", "--time=-1").code, 3)
+
+    for words in (("--topic", "orders", "--partition", "0", "--no-wait-at-logend", "--print-offsets"),
+                  ("--topic", "orders", "--partition", "1", "--no-wait-at-logend", "--offset", "2",
+                   "--max-messages", "2"),
+                  ("--topic", "clicks", "--partition", "0", "--no-wait-at-logend", "--property",
+                   "print.key=true", "--property", "key.separator=:"),
+                  ("--topic", "clicks", "--partition", "0", "--no-wait-at-logend", "--formatter",
+                   "kafka.tools.ChecksumMessageFormatter", "--property", "topic=clicks"),
+                  ("--topic", "orders", "--partition", "0", "--no-wait-at-logend", "--formatter",
+                   "kafka.tools.NoOpMessageFormatter")):
+        theirs, mine = world.both("SimpleConsumerShell", *brokers, *words)
+        expect((words, mine.code, mine.out), (words, 0, theirs.out))
+    for words, code, part in (
+            (("--topic", "nope", "--partition", "0"), 1, "partition 0 does not exist for topic nope"),
+            (("--topic", "orders", "--partition", "9"), 1, "partition 9 does not exist for topic orders"),
+            (("--topic", "orders"), 1, "--partition is needed"),
+            (("--topic", "orders", "--partition", "0", "--offset", "-3"), 1, "--offset=-3"),
+            (("--topic", "orders", "--partition", "0", "--offset", "99"), 2, "OFFSET_OUT_OF_RANGE"),
+            (("--topic", "orders", "--partition", "0", "--replica", "7"), 1, "replica 7")):
+        mine = ours("SimpleConsumerShell", *brokers, *words, "--no-wait-at-logend")
+        expect((words, mine.code, mine.out), (words, code, ""))
+        expect_in(part, mine.err)
+    expect(ours("kafka-simple-consumer-shell", "--broker-list", "127.0.0.1:1", "--topic", "o", "--partition",
+                "0").code, 3)
+
+
+def test_shell_follows_a_leader(t):
+    """The leader dies in the middle: the shell finds the next one and misses nothing."""
+    cluster = t.cluster(brokers=2)
+    cluster.create_topic("t", 1, replication=2)
+    producer = t.producer(cluster)
+    producer.send("t", [(0, None, b"a%d" % i) for i in range(5)])
+    first = cluster.leader("t", 0)
+    others = [broker.address for number, broker in cluster.brokers.items()
+              if number != first]
+    process = t.process("shell", [program("zkconsumer"), "shell", "-b", ",".join(others), "-t", "t", "-p", "0"],
+                        err=t.folder / "shell.err")
+    wait_for(lambda: len(process.text_lines()) == 5, "the first messages", alive=[process])
+    cluster.brokers[first].kill()
+    cluster.wait_for_leader("t", 0, 1 - first)
+    producer.send("t", [(0, None, b"b%d" % i) for i in range(5)])
+    wait_for(lambda: len(process.text_lines()) == 10, "the others", 60, alive=[process])
+    assert process.stop() == 0
+    expect(process.text_lines(), ["a%d" % i for i in range(5)] + ["b%d" % i for i in range(5)])

@@ -1,0 +1,304 @@
+/* zkconsumer offsets export and import: all offsets of groups as lines of text, Kafka's format:
+ *
+ *     /consumers/billing/offsets/orders/0:4711 */
+#include "zkconsumer/cli/command_table.h"
+#include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/file.h"
+#include "zkconsumer/cli/group_offsets.h"
+#include "zkconsumer/cli/output.h"
+#include "zkconsumer/core/base/array.h"
+#include "zkconsumer/core/zk/offset.h"
+#include "zkconsumer/core/zk/path.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ZOOKEEPER, TIMEOUT, HELP, FILE_OPTION, COMMON_OPTIONS };
+enum { GROUP = COMMON_OPTIONS, EXPORT_OPTIONS };
+enum { FORCE = COMMON_OPTIONS, IMPORT_OPTIONS };
+
+static const struct cli_option export_options[EXPORT_OPTIONS] = {
+    [ZOOKEEPER] = OPTION_ZOOKEEPER,
+    [TIMEOUT] = OPTION_TIMEOUT,
+    [HELP] = OPTION_HELP,
+    [FILE_OPTION] = {"output-file", 'o', "FILE", false,
+                     "Write to this file, over what is there. Default: to stdout."},
+    [GROUP] = {"group group.id", 'G', "GROUP", true,
+               "Only this group; may be given several times. Default: all groups."},
+};
+
+static const struct cli_option import_options[IMPORT_OPTIONS] = {
+    [ZOOKEEPER] = OPTION_ZOOKEEPER,
+    [TIMEOUT] = OPTION_TIMEOUT,
+    [HELP] = OPTION_HELP,
+    [FILE_OPTION] = {"input-file", 'i', "FILE", false, "Lines as `offsets export` writes them."},
+    [FORCE] = {"force", 0, NULL, false,
+               "Write also to groups that have members, as offsets reset --force does."},
+};
+
+#define INPUT_BYTES_MAX ((size_t)1 << 30)
+
+/* ---- export ---- */
+
+static enum zkc_err export_topic(struct admin *a, const char *group, const char *topic,
+                                 struct buf *out)
+{
+    struct zk_result partitions, offset;
+    enum zkc_err err = group_offsets_children(a, zk_path_offset_topic(group, topic), &partitions);
+    for (size_t i = 0; !err && i < partitions.children_count; i++) {
+        int64_t number, value;
+        struct why why;
+        if (!cli_parse_number(partitions.children[i], 0, INT32_MAX, &number))
+            continue;
+        err = admin_do(a, ZK_OP_GET, zk_path_offset(group, topic, (int32_t)number), BYTES_NULL,
+                       &offset);
+        if (err || offset.zk_rc != ZK_OK)
+            continue; /* gone meanwhile */
+        if (zk_offset_read(offset.data, &value, &why))
+            report_warning("%s [%s,%lld]: %s; it is left out", group, topic, (long long)number,
+                           why.text);
+        else
+            buf_appendf(out, "/consumers/%s/offsets/%s/%lld:%" PRId64 "\n", group, topic,
+                        (long long)number, value);
+    }
+    return err;
+}
+
+static enum zkc_err export_group(struct admin *a, const char *group, struct buf *out, bool *found)
+{
+    struct zk_result topics;
+    enum zkc_err err = group_offsets_children(a, zk_path_offsets(group), &topics);
+    *found = !err && topics.zk_rc == ZK_OK;
+    for (size_t i = 0; !err && i < topics.children_count; i++)
+        err = export_topic(a, group, topics.children[i], out);
+    return err;
+}
+
+static enum zkc_err export_all(struct admin *a, const struct cli_args *args, struct buf *out,
+                               bool *is_missing)
+{
+    struct zk_result groups = {0};
+    bool found;
+    enum zkc_err err = ZKC_OK;
+    const char *group;
+    for (size_t i = 0; !err && (group = cli_args_value(args, GROUP, i)); i++) {
+        err = export_group(a, group, out, &found);
+        if (!err && !found) {
+            report_error("group %s has no offsets in ZooKeeper", group);
+            *is_missing = true;
+        }
+    }
+    if (!err && !cli_args_has(args, GROUP))
+        err = group_offsets_children(a, strdup(ZK_PATH_CONSUMERS), &groups);
+    for (size_t i = 0; !err && i < groups.children_count; i++)
+        err = export_group(a, groups.children[i], out, &found);
+    return err;
+}
+
+static enum cli_exit export_to(struct admin *a, const struct cli_args *args, int fd)
+{
+    struct output out;
+    bool is_missing = false;
+    output_init(&out, fd, SIZE_MAX);
+    enum zkc_err err = export_all(a, args, &out.buf, &is_missing);
+    enum cli_exit code = err ? admin_fail(a, err) : output_finish(&out);
+    output_deinit(&out);
+    return code == CLI_DONE && is_missing ? CLI_PROBLEM : code;
+}
+
+static enum cli_exit run_export(const struct cli_args *args)
+{
+    static const char example[] = "zkconsumer offsets export " EXAMPLE_ZOOKEEPER " > offsets.txt";
+    struct admin a;
+    struct why why;
+    const char *path = cli_args_text(args, FILE_OPTION, NULL), *group;
+    if ((!args->called_as && !report_needs(args, ZOOKEEPER, example)) ||
+        (args->called_as && !report_needs(args, FILE_OPTION, example)) ||
+        !report_takes_no_operands(args))
+        return CLI_FAILED;
+    for (size_t i = 0; (group = cli_args_value(args, GROUP, i)); i++) {
+        if (zk_check_group(group, &why)) {
+            report_error("--group: %s", why.text);
+            return CLI_FAILED;
+        }
+    }
+    enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
+    if (code != CLI_DONE)
+        return code;
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
+    if (fd < 0)
+        report_error("%s: %s", path, strerror(errno));
+    code = fd < 0 ? CLI_FAILED : export_to(&a, args, fd);
+    if (path && fd >= 0 && close(fd) != 0 && code == CLI_DONE) {
+        report_error("%s: %s", path, strerror(errno));
+        code = CLI_FAILED;
+    }
+    admin_close(&a);
+    return code;
+}
+
+/* ---- import ---- */
+
+struct line {
+    struct zk_path_parts where; /* views into the file's text */
+    int64_t offset;
+};
+
+/* "/consumers/<g>/offsets/<t>/<p>:<offset>", cut at the colon: names have none. */
+static bool parse_line(char *text, struct line *out)
+{
+    char *colon = strrchr(text, ':');
+    if (!colon || !cli_parse_number(colon + 1, -1, INT64_MAX, &out->offset))
+        return false;
+    *colon = 0;
+    out->where = zk_path_parse(text);
+    return out->where.kind == ZK_PATH_OFFSET;
+}
+
+/* NULL, with the number of the line reported, if one of them is odd: then nothing is written. */
+static struct line *parse_lines(struct admin *a, const char *path, char *text, size_t *count)
+{
+    size_t max = 1, number = 0;
+    for (const char *c = text; *c; c++)
+        max += *c == '\n';
+    struct line *list = arena_alloc_array(&a->arena, max, sizeof *list);
+    *count = 0;
+    if (!list)
+        report_error("%s: %s", path, zkc_err_text(a->arena.failed));
+    for (char *at = text; list && at && *at;) {
+        char *line = at;
+        at = strchr(at, '\n');
+        if (at)
+            *at++ = 0;
+        number++;
+        size_t len = strlen(line);
+        if (len && line[len - 1] == '\r')
+            line[--len] = 0;
+        if (!len)
+            continue;
+        if (!parse_line(line, &list[(*count)++])) {
+            report_error("%s, line %zu: expected /consumers/GROUP/offsets/TOPIC/PARTITION:OFFSET; "
+                         "nothing was written",
+                         path, number);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static const char *copy(struct admin *a, struct bytes name)
+{
+    return arena_format(&a->arena, "%.*s", (int)name.len, (const char *)name.data);
+}
+
+/* Groups come in runs. */
+static enum zkc_err refuse_live(struct admin *a, const struct line *list, size_t count)
+{
+    enum zkc_err err = ZKC_OK;
+    for (size_t i = 0; !err && i < count; i++) {
+        if (i && bytes_compare(list[i - 1].where.group, list[i].where.group) == 0)
+            continue;
+        const char *group = copy(a, list[i].where.group);
+        err = group ? group_offsets_refuse_live(a, group) : a->arena.failed;
+    }
+    return err;
+}
+
+static enum zkc_err import_lines(struct admin *a, const struct cli_args *args,
+                                 const struct line *list, size_t count)
+{
+    bool forced = cli_args_has(args, FORCE);
+    enum zkc_err err = forced ? ZKC_OK : refuse_live(a, list, count);
+    for (size_t i = 0; !err && i < count; i++) {
+        const char *group = copy(a, list[i].where.group), *topic = copy(a, list[i].where.topic);
+        err = topic && group ? group_offsets_write(a, group, topic, list[i].where.partition,
+                                                   list[i].offset, forced)
+                             : a->arena.failed;
+    }
+    if (!err)
+        report_status("%zu offsets written", count);
+    return err;
+}
+
+static enum cli_exit run_import(const struct cli_args *args)
+{
+    static const char example[] = "zkconsumer offsets import -i offsets.txt " EXAMPLE_ZOOKEEPER;
+    const char *path = cli_args_text(args, FILE_OPTION, "");
+    struct admin a;
+    struct buf text;
+    struct why why;
+    size_t count;
+    if ((!args->called_as && !report_needs(args, ZOOKEEPER, example)) ||
+        !report_needs(args, FILE_OPTION, example) || !report_takes_no_operands(args))
+        return CLI_FAILED;
+    buf_init(&text, INPUT_BYTES_MAX);
+    enum cli_exit code = CLI_FAILED;
+    if (!read_whole_file(path, &text, &why) || !buf_text(&text))
+        report_error("%s: %s", path, why.text);
+    else if ((code = admin_open(&a, args, ZOOKEEPER, TIMEOUT)) == CLI_DONE) {
+        struct line *list = parse_lines(&a, path, (char *)text.data, &count);
+        enum zkc_err err = list ? import_lines(&a, args, list, count) : ZKC_OK;
+        code = !list ? CLI_FAILED : err ? admin_fail(&a, err) : CLI_DONE;
+        admin_close(&a);
+    }
+    buf_deinit(&text);
+    return code;
+}
+
+static const struct cli_pair export_examples[] = {
+    {"zkconsumer offsets export -G billing " EXAMPLE_ZOOKEEPER " > billing.txt",
+     "A copy of the group's offsets."},
+};
+static const struct cli_pair import_examples[] = {
+    {"zkconsumer offsets import -i billing.txt " EXAMPLE_ZOOKEEPER, "Back to that copy."},
+};
+static const struct cli_pair export_exits[] = {
+    {"0", "written"},
+    {"1", "usage, or the file cannot be written"},
+    {"2", "a group that was asked for has no offsets"},
+    {"3", "ZooKeeper could not be reached"},
+    {"4", "the time was up"},
+};
+static const struct cli_pair import_exits[] = {
+    {"0", "all written"},
+    {"1", "usage, a line that is none (nothing is written), or a group has members"},
+    {"3", "ZooKeeper could not be reached"},
+    {"4", "the time was up; lines before may have been written"},
+};
+
+const struct cli_command command_offsets_export = {
+    .name = "offsets export",
+    .kafka = "kafka.tools.ExportZkOffsets",
+    .summary = "Write the offsets of groups as lines of text",
+    .synopsis = "[--group=GROUP ...] --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
+    .description = "A line for each offset, /consumers/GROUP/offsets/TOPIC/PARTITION:OFFSET, as "
+                   "Kafka's tool writes them, by group, topic and partition. An offset that is no "
+                   "number is told and left out.",
+    .options = export_options,
+    .option_count = EXPORT_OPTIONS,
+    .examples = export_examples,
+    .example_count = ARRAY_LEN(export_examples),
+    .exits = export_exits,
+    .exit_count = ARRAY_LEN(export_exits),
+    .run = run_export,
+};
+
+const struct cli_command command_offsets_import = {
+    .name = "offsets import",
+    .kafka = "kafka.tools.ImportZkOffsets",
+    .summary = "Write offsets from lines of text to ZooKeeper",
+    .synopsis = "--input-file=FILE --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
+    .description = "Reads what offsets export (or Kafka's tool) has written. Every line is looked "
+                   "at before anything is written; only offsets of groups are written, unlike "
+                   "Kafka's tool, which writes to any node that a line names. Empty lines are "
+                   "skipped. Refused while one of the groups has members, unless forced.",
+    .options = import_options,
+    .option_count = IMPORT_OPTIONS,
+    .examples = import_examples,
+    .example_count = ARRAY_LEN(import_examples),
+    .exits = import_exits,
+    .exit_count = ARRAY_LEN(import_exits),
+    .run = run_import,
+};
