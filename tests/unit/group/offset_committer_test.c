@@ -154,7 +154,7 @@ static void test_operations(void **state)
         struct rig *r = rig_new();
         if (c->exists)
             fake_zk_put(r->zk, c->exists, "0");
-        struct commit_item known = {"t", 0, 3, c->known};
+        struct commit_item known = {.topic = "t", .partition = 3, .offset = c->known};
         if (c->known > -2)
             assert_int_equal(committer_known(&r->c, &known), ZKC_OK);
         uint32_t id = add_one(r, "t", 3, 7);

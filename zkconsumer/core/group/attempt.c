@@ -5,6 +5,7 @@
 
 enum phase {
     PHASE_BEGIN,
+    PHASE_SYNC,           /* with zookeeper.sync.before.read */
     PHASE_BROKERS_STRICT, /* ZkUtils.getCluster */
     PHASE_OWN,            /* TopicCount.constructTopicCount of the own node */
     PHASE_BROKERS,        /* ZkUtils.getAllBrokersInCluster; none: nothing more is done */
@@ -22,17 +23,19 @@ enum phase {
     PHASE_END,
 };
 
-static const uint8_t ORDERS[ZK_VARIANT_COUNT][17] = {
-    [ZK_VARIANT_0_8] = {PHASE_BEGIN, PHASE_BROKERS_STRICT, PHASE_OWN, PHASE_BROKERS, PHASE_STOP,
-                        PHASE_COMMIT, PHASE_RELEASE, PHASE_RELEASED, PHASE_OWN, PHASE_TOPICS,
-                        PHASE_MEMBERS, PHASE_MEMBERS_AGAIN, PHASE_DECIDE, PHASE_OFFSETS,
-                        PHASE_LEAVE, PHASE_CLAIMS, PHASE_END},
-    [ZK_VARIANT_0_7] = {PHASE_BEGIN, PHASE_BROKERS_STRICT, PHASE_OWN, PHASE_MEMBERS, PHASE_TOPICS,
-                        PHASE_STOP, PHASE_COMMIT, PHASE_RELEASE, PHASE_RELEASED, PHASE_DECIDE,
+static const uint8_t ORDERS[ZK_VARIANT_COUNT][19] = {
+    [ZK_VARIANT_0_8] = {PHASE_BEGIN, PHASE_SYNC, PHASE_BROKERS_STRICT, PHASE_OWN, PHASE_BROKERS,
+                        PHASE_STOP, PHASE_COMMIT, PHASE_RELEASE, PHASE_RELEASED, PHASE_SYNC,
+                        PHASE_OWN, PHASE_TOPICS, PHASE_MEMBERS, PHASE_MEMBERS_AGAIN, PHASE_DECIDE,
                         PHASE_OFFSETS, PHASE_LEAVE, PHASE_CLAIMS, PHASE_END},
+    [ZK_VARIANT_0_7] = {PHASE_BEGIN, PHASE_SYNC, PHASE_BROKERS_STRICT, PHASE_OWN, PHASE_MEMBERS,
+                        PHASE_TOPICS, PHASE_STOP, PHASE_COMMIT, PHASE_RELEASE, PHASE_RELEASED,
+                        PHASE_DECIDE, PHASE_SYNC, PHASE_OFFSETS, PHASE_LEAVE, PHASE_CLAIMS,
+                        PHASE_END},
     [ZK_VARIANT_DOCUMENTED] = {PHASE_BEGIN, PHASE_STOP, PHASE_COMMIT, PHASE_RELEASE, PHASE_RELEASED,
-                               PHASE_BROKERS_STRICT, PHASE_MEMBERS, PHASE_TOPICS, PHASE_DECIDE,
-                               PHASE_LEAVE, PHASE_CLAIMS, PHASE_OFFSETS, PHASE_END},
+                               PHASE_SYNC, PHASE_BROKERS_STRICT, PHASE_MEMBERS, PHASE_TOPICS,
+                               PHASE_DECIDE, PHASE_LEAVE, PHASE_CLAIMS, PHASE_SYNC, PHASE_OFFSETS,
+                               PHASE_END},
 };
 
 /* Of names, and of what the decision takes of registrations. */
@@ -68,6 +71,8 @@ void attempt_session_ended(struct attempt *a)
         end = a->i;
         while (end < a->release_count && a->release[end].topic_index == topic)
             end++;
+        if (a->config->switches.release == ZK_GUARD_SESSION)
+            end = a->i + 1; /* what is under way is answered yet */
     }
     a->release_count = end;
 }
@@ -93,8 +98,10 @@ void attempt_deinit(struct attempt *a)
     attempt_free_topics(a);
     view_free(&a->view);
     free(a->claims);
-    free(a->claimed);
+    free(a->states);
+    free(a->versions);
     creator_deinit(&a->creator);
+    arena_deinit(&a->multi);
     *a = (struct attempt){0};
 }
 
@@ -102,12 +109,14 @@ void attempt_deinit(struct attempt *a)
 
 enum attempt_step attempt_no_memory(struct attempt *a)
 {
+    a->is_conflict = false;
     why_set(&a->why, "out of memory");
     return ATTEMPT_FAILED;
 }
 
 enum attempt_step attempt_refused(struct attempt *a, const char *what, const char *path, int zk_rc)
 {
+    a->is_conflict = false;
     why_set(&a->why, "%s %s: %s (%d)", what, path, zk_rc_name(zk_rc), zk_rc);
     return ATTEMPT_FAILED;
 }
@@ -131,6 +140,7 @@ static enum attempt_step begin_phase(struct attempt *a, bool leaving, struct zk_
     a->i = 0;
     switch (phase_of(a)) {
     case PHASE_BEGIN: break;
+    case PHASE_SYNC: return sync_begin(a, op);
     case PHASE_BROKERS_STRICT: return brokers_begin(a, SCAN_STRICT, op);
     case PHASE_BROKERS: return brokers_begin(a, SCAN_PRESENT, op);
     case PHASE_OWN: return own_begin(a, op);
@@ -160,6 +170,7 @@ static enum attempt_step answer_phase(struct attempt *a, const struct zk_result 
     if (a->claiming == CLAIM_UNDOING)
         return undo_answer(a, answer, op, out);
     switch (phase_of(a)) {
+    case PHASE_SYNC: return sync_answer(a, answer);
     case PHASE_BROKERS_STRICT:
     case PHASE_BROKERS: return brokers_answer(a, answer, op);
     case PHASE_OWN: return own_answer(a, answer, op);

@@ -9,7 +9,9 @@
  * The happy path ends with every assigned partition claimed. A claim that finds another's node is a
  * conflict: the rest is tried all the same, then what was claimed is given back and the attempt has
  * failed. Any other surprise (a member's node that vanished or cannot be read, an offset that is no
- * number) fails the attempt where it stands, as an exception does in Java. */
+ * number) fails the attempt where it stands, as an exception does in Java.
+ *
+ * zk_switches.h changes single steps of it. */
 #ifndef ZKC_GROUP_ATTEMPT_H
 #define ZKC_GROUP_ATTEMPT_H
 
@@ -17,8 +19,10 @@
 #include "zkconsumer/core/base/arena.h"
 #include "zkconsumer/core/group/broker_scan.h"
 #include "zkconsumer/core/group/creator.h"
+#include "zkconsumer/core/group/offset_committer.h"
 #include "zkconsumer/core/group/output.h"
 #include "zkconsumer/core/group/topic_book.h"
+#include "zkconsumer/core/group/zk_switches.h"
 #include "zkconsumer/core/zk/filter.h"
 #include "zkconsumer/core/zk/registration.h"
 #include "zkconsumer/core/zk/topic.h"
@@ -29,7 +33,10 @@ enum zk_variant { ZK_VARIANT_0_8, ZK_VARIANT_0_7, ZK_VARIANT_DOCUMENTED };
 /* Members of a group that are dealt with; more fail the attempt. */
 #define GROUP_MEMBERS_MAX 100000
 
-/* What does not change in a member's life; all borrowed. */
+/* Claims in one transaction. */
+#define CLAIM_PARTS_MAX 100
+
+/* What does not change in a member's life, but for the session; all borrowed. */
 struct attempt_config {
     enum zk_variant variant;
     enum assign_strategy strategy;
@@ -43,6 +50,8 @@ struct attempt_config {
     size_t subscription_count;
     const struct zk_filter *filter; /* NULL: fixed topics */
     struct topic_book *book;        /* has the fixed topics; those that a filter allows are added */
+    struct zk_switches switches;
+    int64_t session_id; /* that lives now; 0: none */
 };
 
 /* A topic of ours, in this attempt. */
@@ -96,10 +105,23 @@ struct attempt {
     size_t released;            /* those at the front whose topics have been given back whole */
     struct group_claim *claims; /* decided */
     size_t claim_count;
-    bool *claimed; /* claims[k] has been created in this attempt */
+    enum claim_state {
+        CLAIM_OPEN,
+        CLAIM_WON,       /* created in this attempt */
+        CLAIM_CONTESTED, /* a watch is on another's node (zookeeper.watch.owners) */
+    } *
+        states;        /* of claims[k] */
+    int32_t *versions; /* of the offset of claims[k] as read; OFFSET_NO_NODE; OFFSET_NOT_READ */
     size_t conflicts;
-    enum { CLAIM_CREATING, CLAIM_READING, CLAIM_UNDOING } claiming;
+    bool is_conflict; /* it fails for conflicts alone */
+    enum { CLAIM_CREATING, CLAIM_READING, CLAIM_UNDOING, CLAIM_MULTI, CLAIM_PARENT } claiming;
+    enum { DELETE_ANY, DELETE_LOOKING, DELETE_OURS } deleting; /* of release and undo */
     struct creator creator;
+    struct arena multi;  /* behind the parts of the transaction under way */
+    struct zk_op *parts; /* in it */
+    size_t *part_claims; /* in it: numbers of their claims */
+    size_t part_count;
+    size_t parents_made;
     struct why why; /* why it failed */
 };
 
@@ -136,6 +158,12 @@ enum attempt_step attempt_next(struct attempt *a, const struct zk_result *answer
  * calls resetState() before it registers again), so nothing more is deleted but the rest of a topic
  * that has been begun. May be called at any time, also without an attempt. */
 void attempt_session_ended(struct attempt *a);
+
+/* An owner node has changed or gone: it is not waited for any more. True: it was. */
+bool attempt_owner_event(struct attempt *a, const char *path);
+
+/* True when the attempt has failed for owner nodes alone, and one that is watched stands. */
+bool attempt_is_contested(const struct attempt *a);
 
 /* Gives back the memory. The struct may be used for another attempt. */
 void attempt_deinit(struct attempt *a);

@@ -93,8 +93,9 @@ static bool keep_own(struct attempt *a, const struct assignment *all, size_t sel
 {
     a->claim_count = assignment_member_count(all, self);
     a->claims = calloc(a->claim_count + 1, sizeof *a->claims);
-    a->claimed = calloc(a->claim_count + 1, sizeof *a->claimed);
-    if (!a->claims || !a->claimed) {
+    a->states = calloc(a->claim_count + 1, sizeof *a->states);
+    a->versions = calloc(a->claim_count + 1, sizeof *a->versions);
+    if (!a->claims || !a->states || !a->versions) {
         a->claim_count = 0;
         return false;
     }
@@ -107,6 +108,7 @@ static bool keep_own(struct attempt *a, const struct assignment *all, size_t sel
             .thread = e->thread,
             .offset = -1,
         };
+        a->versions[i] = OFFSET_NOT_READ;
     }
     return true;
 }

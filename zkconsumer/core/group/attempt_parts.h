@@ -27,6 +27,9 @@ void attempt_free_topics(struct attempt *a);
 
 /* ---- attempt_read.c ---- */
 
+enum attempt_step sync_begin(struct attempt *a, struct zk_op *op);
+enum attempt_step sync_answer(struct attempt *a, const struct zk_result *answer);
+
 /* SCAN_PRESENT gives ATTEMPT_NO_BROKERS when there is none. */
 enum attempt_step brokers_begin(struct attempt *a, enum scan_mode mode, struct zk_op *op);
 enum attempt_step brokers_answer(struct attempt *a, const struct zk_result *answer,

@@ -4,6 +4,24 @@
 #include "zkconsumer/core/zk/path.h"
 #include <stdlib.h>
 
+/* ---- sync ---- */
+
+/* So that our server has what others have written before it answers the reads that follow. */
+enum attempt_step sync_begin(struct attempt *a, struct zk_op *op)
+{
+    if (!a->config->switches.sync_before_read)
+        return ATTEMPT_NEXT_PHASE;
+    *op = (struct zk_op){.type = ZK_OP_SYNC, .path = a->config->ids_path};
+    return ATTEMPT_SEND;
+}
+
+enum attempt_step sync_answer(struct attempt *a, const struct zk_result *answer)
+{
+    if (answer->zk_rc != ZK_OK)
+        return attempt_refused(a, "sync", a->config->ids_path, answer->zk_rc);
+    return ATTEMPT_NEXT_PHASE;
+}
+
 /* ---- brokers ---- */
 
 enum attempt_step brokers_begin(struct attempt *a, enum scan_mode mode, struct zk_op *op)
@@ -402,6 +420,7 @@ enum attempt_step offsets_answer(struct attempt *a, const struct zk_result *answ
         return undo_begin(a, op);
     }
     c->offset = stored < 0 ? -1 : stored;
+    a->versions[a->i] = answer->zk_rc == ZK_OK ? answer->stat.version : OFFSET_NO_NODE;
     struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);
     o->offset.topic = c->topic;
     o->offset.partition = c->partition;

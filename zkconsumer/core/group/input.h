@@ -39,7 +39,7 @@ struct group_input {
             int64_t session_id;
             int64_t timeout_ms; /* as negotiated */
             bool is_new;
-            int64_t connect_sent_ms; /* zk_safe: when the connect request that was answered was
+            int64_t connect_sent_ms; /* when the connect request that was answered was
                                       * sent, or earlier; never later */
         } connected;
         struct {

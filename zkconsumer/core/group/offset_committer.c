@@ -122,7 +122,9 @@ enum zkc_err committer_add(struct offset_committer *c, const struct commit_reque
         struct commit_item item = {.topic = claim->topic,
                                    .topic_index = claim->topic_index,
                                    .partition = claim->partition,
-                                   .offset = r->positions[i].offset};
+                                   .offset = r->positions[i].offset,
+                                   .version = OFFSET_NOT_READ,
+                                   .session_id = claim->session_id};
         put(job->items, &job->count, &item);
     }
     if (job == &c->jobs[c->job_count]) {
@@ -151,12 +153,38 @@ static void end_job(struct offset_committer *c)
     c->running = false;
 }
 
+static int64_t session_of(const struct offset_committer *c)
+{
+    return c->by_session ? c->jobs[0].items[c->at].session_id : 0;
+}
+
 static void set(struct offset_committer *c, struct zk_op *op)
 {
     *op = (struct zk_op){.type = ZK_OP_SET,
                          .path = c->path,
                          .data = bytes_of(c->text, c->text_len),
-                         .version = ZK_ANY_VERSION};
+                         .version = c->by_session ? c->version : ZK_ANY_VERSION,
+                         .session_id = session_of(c)};
+}
+
+static enum committer_step read_back(struct offset_committer *c, bool is_known, struct zk_op *op)
+{
+    c->state = is_known ? COMMIT_READING : COMMIT_LOOKING;
+    *op = (struct zk_op){.type = ZK_OP_GET, .path = c->path, .session_id = session_of(c)};
+    return COMMITTER_SEND;
+}
+
+/* Creates the node, its folder first; a creator leaves what is there as it is. */
+static enum committer_step make_parent(struct offset_committer *c, struct zk_op *op,
+                                       enum zkc_err *err)
+{
+    c->state = COMMIT_MAKING_PARENT;
+    creator_deinit(&c->creator);
+    c->path[zk_path_parent_length(c->path)] = 0;
+    *err = creator_begin(&c->creator, c->path, BYTES_NULL, false, op);
+    c->path[strlen(c->path)] = '/';
+    op->session_id = session_of(c);
+    return *err ? COMMITTER_IDLE : COMMITTER_SEND;
 }
 
 /* Begins the first item from `at` on that differs from what is stored. */
@@ -164,9 +192,12 @@ static enum committer_step begin_item(struct offset_committer *c, struct zk_op *
                                       enum zkc_err *err)
 {
     struct commit_job *job = &c->jobs[0];
+    struct commit_item *known = NULL;
     for (; c->at < job->count; c->at++) {
-        struct commit_item *known = cached(c, &job->items[c->at]);
-        if (!known || known->offset != job->items[c->at].offset)
+        bool is_late = c->by_session && job->items[c->at].session_id != c->session_id;
+        known = cached(c, &job->items[c->at]);
+        c->refused += is_late;
+        if (!is_late && (!known || known->offset != job->items[c->at].offset))
             break;
     }
     *err = ZKC_OK;
@@ -180,43 +211,78 @@ static enum committer_step begin_item(struct offset_committer *c, struct zk_op *
         return COMMITTER_DONE;
     }
     c->text_len = zk_offset_format(item->offset, c->text);
+    c->version = c->found = known ? known->version : OFFSET_NOT_READ;
+    if (c->by_session && c->version == OFFSET_NOT_READ)
+        return read_back(c, false, op);
+    if (c->by_session && c->version == OFFSET_NO_NODE)
+        return make_parent(c, op, err) == COMMITTER_SEND ? COMMITTER_SEND : COMMITTER_DONE;
     c->state = COMMIT_SETTING;
     set(c, op);
     return COMMITTER_SEND;
 }
 
+/* What became of the version that is to be overwritten: see offset_committer.h. */
+static enum committer_step read_instead(struct offset_committer *c, const struct zk_result *answer,
+                                        struct zk_op *op, int *zk_rc, enum zkc_err *err)
+{
+    bool is_there = answer->zk_rc == ZK_OK;
+    *zk_rc = answer->zk_rc;
+    if (!is_there && answer->zk_rc != ZK_NO_NODE)
+        return COMMITTER_IDLE;
+    c->found = is_there ? answer->stat.version : OFFSET_NO_NODE;
+    if (c->state == COMMIT_LOOKING) {
+        c->version = c->found;
+        if (!is_there)
+            return make_parent(c, op, err);
+        c->state = COMMIT_SETTING;
+        set(c, op);
+        return COMMITTER_SEND;
+    }
+    bool is_ours = is_there && c->found == c->version + 1 && answer->data.len == c->text_len &&
+                   memcmp(answer->data.data, c->text, c->text_len) == 0;
+    *zk_rc = is_ours ? ZK_OK : ZK_BAD_VERSION;
+    return COMMITTER_IDLE;
+}
+
 /* The answer to an operation of the current item. COMMITTER_IDLE: the item has ended with *zk_rc.
  */
-static enum committer_step item_next(struct offset_committer *c, int answer, struct zk_op *op,
-                                     int *zk_rc, enum zkc_err *err)
+static enum committer_step item_next(struct offset_committer *c, const struct zk_result *result,
+                                     struct zk_op *op, int *zk_rc, enum zkc_err *err)
 {
+    int answer = result->zk_rc;
     *err = ZKC_OK;
     *zk_rc = answer;
     switch (c->state) {
     case COMMIT_SETTING:
-        if (answer != ZK_NO_NODE)
-            return COMMITTER_IDLE;
-        c->state = COMMIT_MAKING_PARENT;
-        creator_deinit(&c->creator);
-        c->path[zk_path_parent_length(c->path)] = 0;
-        *err = creator_begin(&c->creator, c->path, BYTES_NULL, false, op);
-        c->path[strlen(c->path)] = '/';
-        return *err ? COMMITTER_IDLE : COMMITTER_SEND;
+        c->found = result->stat.version;
+        if (answer == ZK_NO_NODE)
+            return make_parent(c, op, err);
+        return c->by_session && answer == ZK_BAD_VERSION ? read_back(c, true, op) : COMMITTER_IDLE;
     case COMMIT_MAKING_PARENT:
-        if (creator_next(&c->creator, answer, op, zk_rc))
+        if (creator_next(&c->creator, answer, op, zk_rc)) {
+            op->session_id = session_of(c);
             return COMMITTER_SEND;
+        }
         if (*zk_rc != ZK_OK && *zk_rc != ZK_NODE_EXISTS)
             return COMMITTER_IDLE;
         c->state = COMMIT_CREATING;
-        *op = (struct zk_op){
-            .type = ZK_OP_CREATE, .path = c->path, .data = bytes_of(c->text, c->text_len)};
+        c->version = OFFSET_NO_NODE;
+        *op = (struct zk_op){.type = ZK_OP_CREATE,
+                             .path = c->path,
+                             .data = bytes_of(c->text, c->text_len),
+                             .session_id = session_of(c)};
         return COMMITTER_SEND;
     case COMMIT_CREATING:
+        c->found = 0;
         if (answer != ZK_NODE_EXISTS)
             return COMMITTER_IDLE;
+        if (c->by_session)
+            return read_back(c, true, op);
         c->state = COMMIT_SETTING_AGAIN;
         set(c, op);
         return COMMITTER_SEND;
+    case COMMIT_LOOKING:
+    case COMMIT_READING: return read_instead(c, result, op, zk_rc, err);
     case COMMIT_SETTING_AGAIN: break; /* gone again: an error */
     }
     return COMMITTER_IDLE;
@@ -233,12 +299,36 @@ static void end_item(struct offset_committer *c, int zk_rc, struct group_outputs
     o->offset.offset = item->offset;
     o->offset.previous = known ? known->offset : -1;
     o->offset.zk_rc = zk_rc;
-    if (zk_rc != ZK_OK)
+    bool is_foreign = c->by_session && zk_rc == ZK_BAD_VERSION;
+    if (is_foreign)
+        group_notice(
+            out, 4, "offset", ZKC_OK,
+            "somebody else has written the offset of [%s,%d]; we are at %lld, and write it "
+            "when we have got further",
+            item->topic, item->partition, (long long)item->offset);
+    if (zk_rc != ZK_OK && !is_foreign)
         return;
-    if (known)
+    if (known) {
         known->offset = item->offset;
-    else if (committer_known(c, item))
+        known->version = c->found;
+        return;
+    }
+    struct commit_item news = *item;
+    news.version = c->found;
+    if (committer_known(c, &news))
         return; /* forgotten: the next commit writes it again */
+}
+
+/* By session, these end the item, not the job: others are not to blame for it. */
+static bool is_refused(const struct offset_committer *c, int zk_rc)
+{
+    return c->by_session && (zk_rc == ZK_BAD_VERSION || zk_rc == ZK_SESSION_EXPIRED);
+}
+
+static void say_dropped(enum zkc_err *err, struct why *why)
+{
+    *err = ZKC_ERR_NOT_OWNED;
+    why_set(why, "the session ended, or the partitions went, before the commit began");
 }
 
 enum committer_step committer_next(struct offset_committer *c, const struct zk_result *answer,
@@ -253,17 +343,17 @@ enum committer_step committer_next(struct offset_committer *c, const struct zk_r
     if (!answer) {
         c->running = true;
         c->at = 0;
-        if (c->jobs[0].dropped) {
-            *err = ZKC_ERR_NOT_OWNED;
-            why_set(why, "the session ended, or the partitions went, before the commit began");
-        }
+        c->refused = 0;
+        if (c->jobs[0].dropped)
+            say_dropped(err, why);
     } else {
         int zk_rc;
-        if (item_next(c, answer->zk_rc, op, &zk_rc, err) == COMMITTER_SEND)
+        if (item_next(c, answer, op, &zk_rc, err) == COMMITTER_SEND)
             return COMMITTER_SEND;
         if (!*err)
             end_item(c, zk_rc, out);
-        if (!*err && zk_rc != ZK_OK) {
+        c->refused += !*err && is_refused(c, zk_rc);
+        if (!*err && zk_rc != ZK_OK && !is_refused(c, zk_rc)) {
             *err = ZKC_ERR_ZOOKEEPER;
             why_set(why, "writing %s: %s (%d)", c->path, zk_rc_name(zk_rc), zk_rc);
         }
@@ -273,6 +363,13 @@ enum committer_step committer_next(struct offset_committer *c, const struct zk_r
         return COMMITTER_SEND;
     if (*err == ZKC_ERR_NOMEM)
         why_set(why, "committing offsets: out of memory");
+    if (!*err && c->refused > 0 && c->jobs[0].joinable) { /* a rebalance has nobody to tell */
+        *err = ZKC_ERR_NOT_OWNED;
+        why_set(why,
+                "%zu offsets were not written: their session has ended, or somebody else has "
+                "written them",
+                c->refused);
+    }
     end_job(c);
     return COMMITTER_DONE;
 }

@@ -4,6 +4,11 @@
  * first, then the node; if that loses a race, the data is set. An error ends the job: what was
  * written before stays.
  *
+ * With zookeeper.commit=session an offset is written only in the session that claimed its
+ * partition, and only on the version that was last read or written. A refused one is read: it may
+ * be our own, whose answer was lost; else somebody else has written, which is told, costs this
+ * commit, and is overwritten by the next one that has got further.
+ *
  * Jobs are done one after the other in the order they came. A job that waits takes up those that
  * come after it, later offsets winning, so that at most four jobs exist. */
 #ifndef ZKC_GROUP_OFFSET_COMMITTER_H
@@ -17,8 +22,13 @@ struct commit_item {
     const char *topic; /* lent as long as the machine */
     uint32_t topic_index;
     int32_t partition;
-    int64_t offset; /* for the cache: -1 when nothing is stored */
+    int64_t offset;     /* for the cache: -1 when nothing is stored */
+    int32_t version;    /* for the cache: of the node; OFFSET_NO_NODE, OFFSET_NOT_READ */
+    int64_t session_id; /* of a job: that claimed the partition */
 };
+
+#define OFFSET_NO_NODE  (-1)
+#define OFFSET_NOT_READ (-2)
 
 struct commit_job {
     uint32_t id;
@@ -32,11 +42,23 @@ struct commit_job {
 
 struct offset_committer {
     const char *group;                       /* borrowed */
+    bool by_session;                         /* zookeeper.commit=session */
+    int64_t session_id;                      /* that lives now; 0: none. Kept by the machine */
     struct commit_job jobs[COMMIT_JOBS_MAX]; /* jobs[0] runs or is next */
     size_t job_count;
     bool running;
     size_t at; /* item of jobs[0] being written */
-    enum { COMMIT_SETTING, COMMIT_MAKING_PARENT, COMMIT_CREATING, COMMIT_SETTING_AGAIN } state;
+    enum {
+        COMMIT_SETTING,
+        COMMIT_MAKING_PARENT,
+        COMMIT_CREATING,
+        COMMIT_SETTING_AGAIN,
+        COMMIT_LOOKING, /* by_session: at a version that is not known */
+        COMMIT_READING, /* by_session: what is there instead */
+    } state;
+    size_t refused;  /* items of jobs[0]: not of this session, or written by somebody else */
+    int32_t version; /* of the current item: what it is conditional on */
+    int32_t found;   /* ... and what it has now */
     uint32_t last_id;
     struct commit_item *cache; /* values last read or written; sorted, each once */
     size_t cache_count, cache_cap;
@@ -49,8 +71,8 @@ struct offset_committer {
 void committer_init(struct offset_committer *c, const char *group);
 void committer_deinit(struct offset_committer *c);
 
-/* Remembers a value read from ZooKeeper (-1: no node). ZKC_ERR_NOMEM: it is forgotten, so that
- * the next commit writes. */
+/* Remembers a value read from ZooKeeper (-1: no node), and its version. ZKC_ERR_NOMEM: it is
+ * forgotten, so that the next commit writes. */
 ZKC_MUST_CHECK enum zkc_err committer_known(struct offset_committer *c,
                                             const struct commit_item *item);
 

@@ -17,7 +17,7 @@ enum group_lane {
     GROUP_LANE_FINDER,    /* the leader finder's broker scans */
     /* These two are no lanes in that sense: any number of operations may be under way, told apart
      * by `seq` alone. They are sent in order on one connection, and never a second time. */
-    GROUP_LANE_SAFE, /* zk_safe */
+    GROUP_LANE_SAFE, /* zk_safe; the probes of zk_compat's lease */
     GROUP_LANE_VIEW, /* zk_viewer, within zk_safe or as the observer of a process */
 };
 #define GROUP_LANE_COUNT 4 /* of the serial ones */
@@ -30,7 +30,7 @@ struct group_claim {
     int64_t offset;       /* next to read as stored; -1: none, auto.offset.reset decides */
     uint32_t topic_index; /* in the machine's own subscription */
     uint64_t number;      /* zk_safe: counts from 1 in a machine's life, never reused; else 0 */
-    int64_t session_id;   /* zk_safe: that claimed it; its lease is this claim's lease */
+    int64_t session_id;   /* of its owner node; its lease is this claim's lease. 0: no owner node */
 };
 
 struct group_position {
@@ -76,14 +76,15 @@ enum group_output_type {
     GROUP_OUT_CLOSE_SESSION, /* the last of all: everything is done that can be done. zk_safe: feed
                               * GROUP_IN_SESSION_CLOSED when it is closed; an evicted member goes on
                               */
+    GROUP_OUT_LEASE,         /* of a session: what was claimed in it is handed out before end_ms
+                              * only. zk_compat tells it with a fence only */
     /* ---- to do, of zk_safe only ---- */
     GROUP_OUT_OPEN_SESSION, /* a new session, please, after one that was closed */
-    GROUP_OUT_LEASE, /* of a session: what was claimed in it is handed out before end_ms only */
-    GROUP_OUT_FETCH_START, /* open the gate of this claim and fetch from its offset as soon as the
-                            * leader is known */
-    GROUP_OUT_FETCH_STOP,  /* close the gate of this claim at once, drop what is queued, stop
-                            * fetching;  then feed GROUP_IN_DRAINED, once nothing of it is in the
-                            * application's  hands (at once where nothing is) */
+    GROUP_OUT_FETCH_START,  /* open the gate of this claim and fetch from its offset as soon as the
+                             * leader is known */
+    GROUP_OUT_FETCH_STOP,   /* close the gate of this claim at once, drop what is queued, stop
+                             * fetching;  then feed GROUP_IN_DRAINED, once nothing of it is in the
+                             * application's  hands (at once where nothing is) */
     GROUP_OUT_VOID, /* of a claim that was stopped: what is still out does not count any more,
                      * no GROUP_IN_DRAINED is needed */
     /* ---- to know ---- */
@@ -201,7 +202,7 @@ struct group_output {
             bool ok;
             const char *why; /* "" when ok */
         } try_end;
-        int64_t backoff_ms;
+        int64_t backoff_ms; /* 0: until contested nodes are gone */
         struct {
             uint32_t rebalance;
             uint32_t attempts;

@@ -158,7 +158,10 @@ static void take_stored(struct reader *r, const struct zk_result *answer, struct
                      "getData %s: %s (%d); starting by auto.offset.reset", r->path,
                      zk_rc_name(answer->zk_rc), answer->zk_rc);
     }
-    struct commit_item item = {c->topic, c->topic_index, c->partition, c->offset};
+    struct commit_item item = {.topic = c->topic,
+                               .topic_index = c->topic_index,
+                               .partition = c->partition,
+                               .offset = c->offset};
     if (committer_known(&r->committer, &item))
         group_notice(out, 7, "offset", ZKC_OK, "the next commit writes again: out of memory");
     struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);

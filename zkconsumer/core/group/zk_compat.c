@@ -133,10 +133,14 @@ enum zkc_err zk_compat_new(const struct zk_compat_config *config, int64_t now_ms
         .subscription_count = config->subscription_count,
         .filter = m->filter,
         .book = &m->book,
+        .switches = config->switches,
     };
+    lease_init(&m->lease, config->switches.fence, 0);
+    m->lease_told_ms = INT64_MIN;
     m->commit_at_ms = config->auto_commit ? now_ms + config->auto_commit_interval_ms : INT64_MAX;
     m->register_at_ms = m->backoff_until_ms = m->resend_at_ms = INT64_MAX;
     committer_init(&m->committer, m->group);
+    m->committer.by_session = config->switches.commit == ZK_GUARD_SESSION;
     finder_init(&m->finder, config->refresh_leader_backoff_ms, config->seed);
     *out = m;
     return ZKC_OK;
@@ -210,17 +214,16 @@ static void rebalance_answer(struct zk_compat *m, const struct zk_result *answer
         compat_rebalance_answer(m, answer, out);
 }
 
-static void take_result(struct zk_compat *m, const struct group_input *in,
+/* Which session lives now; 0: none. */
+static void set_session(struct zk_compat *m, int64_t session_id)
+{
+    m->config.session_id = m->committer.session_id = session_id;
+}
+
+static void lane_answer(struct zk_compat *m, enum group_lane lane, const struct zk_result *answer,
                         struct group_outputs *out)
 {
-    struct lane *lane = &m->lanes[in->result.lane];
-    const struct zk_result *answer = in->result.result;
-    if (!lane_answered(lane, in->result.seq, answer->zk_rc)) {
-        if (lane->busy && lane->parked && m->connected && m->resend_at_ms == INT64_MAX)
-            m->resend_at_ms = m->now_ms + GROUP_RESEND_MS;
-        return;
-    }
-    switch (in->result.lane) {
+    switch (lane) {
     case GROUP_LANE_REBALANCE: rebalance_answer(m, answer, out); return;
     case GROUP_LANE_EVENTS: compat_event_answer(m, answer, out); return;
     case GROUP_LANE_COMMIT: compat_commit_drive(m, answer, out); return;
@@ -230,6 +233,56 @@ static void take_result(struct zk_compat *m, const struct group_input *in,
     case GROUP_LANE_SAFE:
     case GROUP_LANE_VIEW: assert(!"no lane of this machine");
     }
+}
+
+/* An operation that belongs to a session that has ended is not sent in another: the server would
+ * not know any more whom it came from. */
+static bool is_late(const struct zk_compat *m, const struct lane *lane)
+{
+    return lane->busy && lane->parked && lane->op.session_id != 0 &&
+           lane->op.session_id != m->config.session_id;
+}
+
+static void end_late(struct zk_compat *m, enum group_lane which, struct group_outputs *out)
+{
+    if (!is_late(m, &m->lanes[which]))
+        return;
+    lane_abandon(&m->lanes[which]);
+    lane_answer(m, which, &(struct zk_result){.zk_rc = ZK_SESSION_EXPIRED}, out);
+}
+
+static void take_result(struct zk_compat *m, const struct group_input *in,
+                        struct group_outputs *out)
+{
+    if (in->result.lane == GROUP_LANE_SAFE) {
+        compat_fence_answer(m, in);
+        return;
+    }
+    struct lane *lane = &m->lanes[in->result.lane];
+    const struct zk_result *answer = in->result.result;
+    if (lane_answered(lane, in->result.seq, answer->zk_rc)) {
+        lane_answer(m, in->result.lane, answer, out);
+        return;
+    }
+    end_late(m, in->result.lane, out);
+    if (lane->busy && lane->parked && m->connected && m->resend_at_ms == INT64_MAX)
+        m->resend_at_ms = m->now_ms + GROUP_RESEND_MS;
+}
+
+static void disconnected(struct zk_compat *m)
+{
+    m->connected = false;
+    compat_fence_disconnected(m);
+}
+
+static void expired(struct zk_compat *m, struct group_outputs *out)
+{
+    disconnected(m);
+    lease_over(&m->lease);
+    set_session(m, 0);
+    compat_expired(m, out);
+    for (int i = 0; i < GROUP_LANE_COUNT; i++)
+        end_late(m, (enum group_lane)i, out);
 }
 
 static void leader_lost(struct zk_compat *m, const struct group_input *in,
@@ -273,6 +326,8 @@ static void connected(struct zk_compat *m, const struct group_input *in, struct 
 {
     m->connected = true;
     m->session_id = in->connected.session_id;
+    set_session(m, m->session_id);
+    compat_fence_connected(m, in);
     m->resend_at_ms = INT64_MAX;
     lanes_resend(m->lanes, out);
     if (m->state == NEW)
@@ -314,6 +369,8 @@ static void pump(struct zk_compat *m, struct group_outputs *out)
         }
         more |= grant_lock(m, out);
     }
+    if (m->leave_wanted)
+        compat_rebalance_news(m);
     if (m->state != RUNNING && m->state < LEAVING && m->leave_wanted)
         leave(m, out);
     compat_commit_drive(m, NULL, out);
@@ -330,11 +387,8 @@ void zk_compat_step(struct zk_compat *m, const struct group_input *in, struct gr
         return;
     switch (in->type) { /* all choices are here; the helpers do one thing each */
     case GROUP_IN_CONNECTED: connected(m, in, out); break;
-    case GROUP_IN_DISCONNECTED: m->connected = false; break;
-    case GROUP_IN_EXPIRED:
-        m->connected = false;
-        compat_expired(m, out);
-        break;
+    case GROUP_IN_DISCONNECTED: disconnected(m); break;
+    case GROUP_IN_EXPIRED: expired(m, out); break;
     case GROUP_IN_RESULT: take_result(m, in, out); break;
     case GROUP_IN_WATCH: compat_watch(m, &in->watch); break;
     case GROUP_IN_STOPPED: stopped(m, in, out); break;
@@ -353,6 +407,7 @@ void zk_compat_step(struct zk_compat *m, const struct group_input *in, struct gr
     case GROUP_IN_VIEW: break; /* of zk_safe */
     }
     pump(m, out);
+    compat_fence_run(m, out);
     if (m->state == LEAVING && m->is_stopped && committer_is_idle(&m->committer)) {
         compat_move(m, CLOSED);
         group_emit(out, GROUP_OUT_CLOSE_SESSION);
@@ -373,6 +428,7 @@ int64_t zk_compat_deadline_ms(const struct zk_compat *m)
     int64_t at = earlier(m->resend_at_ms, m->register_at_ms);
     at = earlier(at, m->backoff_until_ms);
     at = earlier(at, m->commit_at_ms);
+    at = earlier(at, compat_fence_deadline_ms(m));
     return earlier(at, finder_deadline_ms(&m->finder));
 }
 

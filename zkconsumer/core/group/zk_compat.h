@@ -17,6 +17,8 @@
  * A filter lists the topics before it registers, and from its first rebalance on watches their
  * list: topics that come and go under it are subscribed to and rebalanced for (zk_compat_topics.c).
  *
+ * zk_switches.h takes single ones of these choices away.
+ *
  * Sources: ZookeeperConsumerConnector, ZKRebalancerListener, ZKSessionExpireListener of Kafka
  * 0.8.2.2; zkclient 0.3; the recorded scenes under tests/vectors/zookeeper decide. */
 #ifndef ZKC_GROUP_ZK_COMPAT_H
@@ -45,6 +47,7 @@ struct zk_compat_config {
     int64_t rebalance_backoff_ms;
     uint32_t rebalance_attempts_max; /* rebalance.max.retries counts the first attempt */
     int64_t refresh_leader_backoff_ms;
+    struct zk_switches switches; /* all zero: as 0.8.2 */
     uint64_t seed;
 };
 

@@ -19,6 +19,7 @@ static void registered(struct zk_compat *m, struct group_outputs *out)
         compat_subscribe_begin(m, out);
     } else {
         m->ev = EV_WANTS_LOCK;
+        compat_rebalance_news(m);
     }
 }
 
@@ -108,7 +109,7 @@ void compat_register_answer(struct zk_compat *m, const struct zk_result *answer,
 
 /* ---- events ---- */
 
-void compat_watch(struct zk_compat *m, const struct zk_watch_event *event)
+static void take_watch(struct zk_compat *m, const struct zk_watch_event *event)
 {
     if (strcmp(event->path, m->ids_path) == 0) {
         event_queue_push(&m->events, EVENT_IDS, 0);
@@ -128,6 +129,16 @@ void compat_watch(struct zk_compat *m, const struct zk_watch_event *event)
         event_queue_push(&m->events, EVENT_TOPIC, number);
 }
 
+void compat_watch(struct zk_compat *m, const struct zk_watch_event *event)
+{
+    size_t waiting = m->events.count;
+    take_watch(m, event);
+    if (m->events.count > waiting)
+        compat_rebalance_news(m);
+    else
+        compat_rebalance_owner_event(m, event->path);
+}
+
 /* zkclient tells the new session first, then an event for everything that is listened to. */
 void compat_expired(struct zk_compat *m, struct group_outputs *out)
 {
@@ -138,6 +149,7 @@ void compat_expired(struct zk_compat *m, struct group_outputs *out)
         m->is_registered = false;
         compat_say_state(m, out);
     }
+    compat_rebalance_news(m);
     if (m->state != SUBSCRIBING && m->state != RUNNING)
         return;
     event_queue_push(&m->events, EVENT_SESSION, 0);
@@ -212,8 +224,11 @@ static void end_event(struct zk_compat *m, const struct zk_result *answer,
                      m->book.topics[e.topic_index].name);
         return;
     }
-    m->event_flag = true;
     compat_trigger("watch", out);
+    if (m->config.switches.each_event)
+        m->ev = EV_WANTS_LOCK;
+    else
+        m->event_flag = true;
 }
 
 void compat_event_answer(struct zk_compat *m, const struct zk_result *answer,

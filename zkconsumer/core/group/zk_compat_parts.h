@@ -5,6 +5,7 @@
  *   zk_compat_membership.c  registration, watches, events
  *   zk_compat_topics.c      what is listened to; the topics of a filter
  *   zk_compat_commits.c     commits of the timer, the application and the rebalance
+ *   zk_compat_fence.c       the lease of zookeeper.fence
  *
  * Each part asks of the others only what stands here. */
 #ifndef ZKC_GROUP_ZK_COMPAT_PARTS_H
@@ -75,6 +76,13 @@ struct zk_compat {
     struct lane lanes[GROUP_LANE_COUNT];
     int64_t resend_at_ms;
 
+    /* fence */
+    struct lease lease;
+    struct zk_op probe; /* the part of the probe under way */
+    uint32_t probe_seq;
+    int64_t lease_told_ms; /* end in the last GROUP_OUT_LEASE, of lease_session */
+    int64_t lease_session;
+
     /* membership */
     struct registrar registrar;
     struct buf registration;
@@ -100,6 +108,7 @@ struct zk_compat {
     bool executor_wants;
     bool watching_exists; /* of RB_WATCHING: exists is under way, then the list */
     int64_t backoff_until_ms;
+    bool has_news; /* since the attempt began: an event that may have changed what it saw */
     struct attempt attempt;
     struct attempt ended; /* outputs of the last step may point into it */
     bool has_ended;       /* it is to be given back in the next step */
@@ -149,6 +158,13 @@ void compat_rebalance_commit_failed(struct zk_compat *m, const char *text,
 void compat_rebalance_commits_done(struct zk_compat *m, struct group_outputs *out);
 void compat_rebalance_time(struct zk_compat *m, struct group_outputs *out);
 
+/* Something may have changed what the attempt has seen: one that waits for contested nodes need
+ * not wait. */
+void compat_rebalance_news(struct zk_compat *m);
+
+/* An event of an owner node. */
+void compat_rebalance_owner_event(struct zk_compat *m, const char *path);
+
 /* Gives back the memory of the attempt that ended in the last step. */
 void compat_rebalance_forget(struct zk_compat *m);
 
@@ -183,6 +199,18 @@ void compat_subscribe_answer(struct zk_compat *m, const struct zk_result *answer
 void compat_topics_begin(struct zk_compat *m, enum event_kind kind, struct group_outputs *out);
 void compat_topics_answer(struct zk_compat *m, const struct zk_result *answer,
                           struct group_outputs *out);
+
+/* ---- zk_compat_fence.c ---- */
+
+void compat_fence_connected(struct zk_compat *m, const struct group_input *in);
+void compat_fence_disconnected(struct zk_compat *m);
+
+/* The answer to a probe. */
+void compat_fence_answer(struct zk_compat *m, const struct group_input *in);
+
+/* Sends a probe that is due, and tells the end of the lease when it has moved. */
+void compat_fence_run(struct zk_compat *m, struct group_outputs *out);
+int64_t compat_fence_deadline_ms(const struct zk_compat *m);
 
 /* ---- zk_compat_commits.c ---- */
 

@@ -14,6 +14,7 @@ static void begin_attempt(struct zk_compat *m, struct group_outputs *out)
     o->try_begin.attempt = m->attempt_number;
     group_notice(out, 6, "member", ZKC_OK, "begin rebalancing consumer %s try #%u", m->consumer_id,
                  m->attempt_number);
+    m->has_news = false;
     struct attempt_start start = {.rebalance = m->rebalance,
                                   .number = m->attempt_number,
                                   .watch_brokers = m->brokers_watched,
@@ -113,11 +114,41 @@ static void fail_attempt(struct zk_compat *m, struct group_outputs *out)
     compat_stop_fetchers(m, GROUP_STOP_FAILED, out);
 }
 
+/* A member that watches contested nodes (zookeeper.watch.owners) waits until they are gone, or
+ * until there is news. */
+static void end_wait(struct zk_compat *m)
+{
+    bool waits = m->rb == RB_BACKOFF && m->backoff_until_ms == INT64_MAX;
+    if (waits && (m->has_news || !attempt_is_contested(&m->attempt)))
+        m->backoff_until_ms = m->now_ms;
+}
+
 static void back_off(struct zk_compat *m, struct group_outputs *out)
 {
+    bool waits = attempt_is_contested(&m->attempt) && !m->leave_wanted;
     m->rb = RB_BACKOFF;
-    m->backoff_until_ms = m->now_ms + m->settings.rebalance_backoff_ms;
-    group_emit(out, GROUP_OUT_BACKOFF)->backoff_ms = m->settings.rebalance_backoff_ms;
+    m->backoff_until_ms = waits ? INT64_MAX : m->now_ms + m->settings.rebalance_backoff_ms;
+    group_emit(out, GROUP_OUT_BACKOFF)->backoff_ms = waits ? 0 : m->settings.rebalance_backoff_ms;
+    end_wait(m);
+}
+
+void compat_rebalance_news(struct zk_compat *m)
+{
+    m->has_news = true;
+    end_wait(m);
+}
+
+void compat_rebalance_owner_event(struct zk_compat *m, const char *path)
+{
+    if (m->config.switches.watch_owners && attempt_owner_event(&m->attempt, path))
+        end_wait(m);
+}
+
+/* Without limit where the switch says so; but a member that leaves waits for the end of its
+ * rebalance, and one whose event thread rebalances cannot register again before. */
+static bool may_give_up(const struct zk_compat *m)
+{
+    return !m->config.switches.never_gives_up || m->leave_wanted || m->ev == EV_REBALANCING;
 }
 
 void compat_rebalance_time(struct zk_compat *m, struct group_outputs *out)
@@ -125,7 +156,7 @@ void compat_rebalance_time(struct zk_compat *m, struct group_outputs *out)
     if (m->rb != RB_BACKOFF || m->now_ms < m->backoff_until_ms)
         return;
     m->backoff_until_ms = INT64_MAX;
-    if (m->attempt_number + 1 >= m->settings.rebalance_attempts_max) {
+    if (m->attempt_number + 1 >= m->settings.rebalance_attempts_max && may_give_up(m)) {
         end_rebalance(m, false, out);
         return;
     }
@@ -147,7 +178,11 @@ static bool prepare_claims(struct zk_compat *m)
     bool ok = wanted && finder_want(&m->finder, wanted, a->claim_count) == ZKC_OK;
     for (size_t i = 0; ok && i < a->claim_count; i++) {
         const struct group_claim *c = &a->claims[i];
-        struct commit_item item = {c->topic, c->topic_index, c->partition, c->offset};
+        struct commit_item item = {.topic = c->topic,
+                                   .topic_index = c->topic_index,
+                                   .partition = c->partition,
+                                   .offset = c->offset,
+                                   .version = a->versions[i]};
         ok = committer_known(&m->committer, &item) == ZKC_OK;
     }
     free(wanted);
@@ -245,7 +280,7 @@ void compat_rebalance_commit_failed(struct zk_compat *m, const char *text,
     if (m->rb == RB_COMMITTING) { /* an exception within the attempt */
         why_set(&m->attempt.why, "committing before the release: %s", text);
         fail_attempt(m, out);
-    } else if (m->rb == RB_CLEANED) { /* outside of the loop's guard: the loop ends */
+    } else if (m->rb == RB_CLEANED && may_give_up(m)) { /* not guarded: the loop ends */
         end_rebalance(m, false, out);
     }
 }

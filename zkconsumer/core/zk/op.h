@@ -72,6 +72,8 @@ struct zk_op {
     bool watch;                /* exists, get, children: leave a one-time watch */
     const struct zk_op *parts; /* multi: creates, deletes, sets and checks, 1 .. ZK_PARTS_MAX */
     size_t part_count;
+    int64_t session_id; /* 0: any; else it must not be sent in another session (core/group's lanes
+                         * see to that) */
 };
 
 /* What it is about, for traces and faults: its path; of a multi, that of its first part. */
