@@ -96,7 +96,7 @@ static struct zk_answer *new_answer(struct zk_server *s, enum msg_type type, uin
     struct zk_answer *a = pool_take(s->e->pool, sizeof *a);
     a->type = type;
     a->xid = xid;
-    a->zxid = s->tree.zxid;
+    a->zxid = zk_server_zxid(s);
     a->sent_ns = s->e->kernel->now_ns;
     return a;
 }
@@ -380,7 +380,7 @@ static void connect(struct zk_server *s, struct zk_conn *c, struct zk_request *r
     int32_t timeout = r->timeout_ms < 2 * tick    ? 2 * tick
                       : r->timeout_ms > 20 * tick ? 20 * tick
                                                   : r->timeout_ms;
-    if (r->zxid > s->tree.zxid) {
+    if (r->zxid > zk_server_zxid(s)) {
         cut_off(s, c);
         msg_free(s->e->pool, r);
         return;

@@ -29,6 +29,11 @@ bool zk_server_serves(const struct zk_server *s)
            (s->role == ZK_LEADING && s->stage == ZK_LEAD_SERVES);
 }
 
+int64_t zk_server_zxid(const struct zk_server *s)
+{
+    return s->tree.zxid > s->lead_zxid ? s->tree.zxid : s->lead_zxid;
+}
+
 const char *zk_role_name(enum zk_role role)
 {
     static const char *const names[] = {"down", "looking", "following", "leading"};
@@ -70,6 +75,7 @@ static void end_role(struct zk_server *s)
     if (s->prep.nodes)
         zk_tree_deinit(&s->prep);
     s->applied_until_ns = 0;
+    s->lead_zxid = 0;
 }
 
 void zk_quorum_look(struct zk_server *s)
@@ -173,6 +179,7 @@ static void each_follower(struct zk_server *s, enum zk_follower_stage stage,
 static void serve(struct zk_server *s)
 {
     s->stage = ZK_LEAD_SERVES;
+    s->lead_zxid = (int64_t)s->epoch << 32;
     zk_commit_ready(s);
     take_role(s, ZK_LEADING);
     each_follower(s, ZK_SYNCED, tell_up_to_date);

@@ -122,6 +122,7 @@ struct zk_server {
     bool is_joining;
     /* leading */
     enum zk_lead_stage stage;
+    int64_t lead_zxid; /* since it serves, it answers from here at least: 0 of its epoch */
     struct zk_tree prep;
     uint32_t counter;
     struct zk_follower followers[ZK_SERVERS_MAX];
@@ -208,6 +209,10 @@ void zk_quorum_join(struct zk_server *s, struct zk_server *leader);
 void zk_quorum_look(struct zk_server *s); /* gives up whatever it was */
 void zk_quorum_start_ticking(struct zk_server *s);
 int64_t zk_server_last_zxid(const struct zk_server *s); /* of its log */
+/* Of its answers. A leader has seen its epoch from the first, a follower with its first
+ * transaction: so a client that was at the leader may find followers behind it
+ * (Leader.startZkServer sets the last processed zxid of the leader's tree alone). */
+int64_t zk_server_zxid(const struct zk_server *s);
 
 /* zk_ensemble.c */
 void zk_elect_poll(struct zk_ensemble *e); /* there is somebody who looks */

@@ -2,38 +2,18 @@
 thing."""
 import pathlib
 
-from lib import jars, versions, zktable
-from lib.ports import free_port
-from lib.zookeeper import ZooKeeperServer
+from lib import zktable
+from lib.ensemble import Ensemble
 
 _TABLE = pathlib.Path(__file__).resolve().parent.parent / "vectors" / "sim" / "zookeeper.table"
 
 
-def ensemble(t, release, count):
-    servers = []
-    peers = {"server.%d" % (i + 1): "127.0.0.1:%d:%d" % (free_port(), free_port())
-             for i in range(count)}
-    for number in range(1, count + 1):
-        folder = t.folder / ("server-%d" % number)
-        (folder / "data").mkdir(parents=True)
-        (folder / "data" / "myid").write_text("%d\n" % number)
-        servers.append(ZooKeeperServer(
-            folder, release,
-            {"initLimit": 20, "syncLimit": 10, "quorumListenOnAllIPs": "false", **peers}))
-    for server in servers:
-        t.defer(server.kill)
-        server.start_without_waiting()
-    for server in servers:
-        server.wait_until_serving()
-    return servers
-
-
-def run(ports, size):
+def run(ports, kind, **options):
     wrong, lines = [], 0
     for name, servers, case_lines in zktable.read(_TABLE):
-        if servers != size:
+        if servers != kind:
             continue
-        case = zktable.Case(name, ports)
+        case = zktable.Case(name, ports, **options)
         try:
             for number, words, wanted in case_lines:
                 lines += 1
@@ -48,13 +28,17 @@ def run(ports, size):
 
 
 def one_server(t, release):
-    run([t.zookeeper(release).port], 1)
+    run([t.zookeeper(release).port], "1")
 
 
 def three_servers(t, release):
-    if release == "3.4":
-        jars.require(versions.ZOOKEEPER_34_FROM)
-    run([server.port for server in ensemble(t, release, 3)], 3)
+    ensemble = Ensemble(t, release, 3)
+    run([ensemble.port(n) for n in ensemble.numbers], "3")
+
+
+def faults(t, release):
+    ensemble = Ensemble(t, release, 3, {"tickTime": 400})
+    run([ensemble.port(n) for n in ensemble.numbers], "faults", timeout_ms=8000, ensemble=ensemble)
 
 
 def test_one_server_3_8(t):
@@ -71,3 +55,11 @@ def test_three_servers_3_8(t):
 
 def test_three_servers_3_4(t):
     three_servers(t, "3.4")
+
+
+def test_server_faults_3_8(t):
+    faults(t, "3.8")
+
+
+def test_server_faults_3_4(t):
+    faults(t, "3.4")

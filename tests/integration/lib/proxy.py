@@ -16,7 +16,7 @@
 
 `ZooKeeperProxy.events` records what passed; `counts` sums it up. `KafkaProxy` is the same for a broker,
 which must advertise the proxy's port; operations are API names there, and nothing is recorded.
-Both protocols are framed by a length of four bytes; frames pass whole.
+Both protocols are framed by a length of four bytes; frames pass whole. `ByteProxy` is for any other.
 """
 import asyncio
 import collections
@@ -95,11 +95,11 @@ class _Link:
     async def _up(self):
         try:
             while True:
-                frame = await _frame(self.client_reader)
+                frame = await self.proxy.receive(self.client_reader)
                 await self._passable("up")
                 if self.closed or not await self._request(frame):
                     return
-                self.server_writer.write(struct.pack(">i", len(frame)) + frame)
+                self.server_writer.write(self.proxy.wrapped(frame))
                 await self.server_writer.drain()
         except (OSError, asyncio.IncompleteReadError):
             self.close("client")
@@ -131,23 +131,18 @@ class _Link:
     async def _down(self, reader):
         try:
             while True:
-                frame = await _frame(reader)
+                frame = await self.proxy.receive(reader)
                 await self._passable("down")
                 if self.closed:
                     return
                 if self.cut_before_answer and self.proxy.answers_last_request(self, frame):
                     return self.close("cut")
                 self.proxy.passed_down(self, frame)
-                self.client_writer.write(struct.pack(">i", len(frame)) + frame)
+                self.client_writer.write(self.proxy.wrapped(frame))
                 await self.client_writer.drain()
         except (OSError, asyncio.IncompleteReadError):
             await self._passable("down")
             self.close("server")
-
-
-async def _frame(reader):
-    size = struct.unpack(">i", await reader.readexactly(4))[0]
-    return await reader.readexactly(max(size, 0))
 
 
 class Proxy:
@@ -228,6 +223,15 @@ class Proxy:
         return self._do(lambda: any(link.label == label for link in self.links))
 
     # ---- what a protocol adds; all on the proxy's thread ----
+
+    async def receive(self, reader):
+        """What passes at once: a frame, without its length."""
+        size = struct.unpack(">i", await reader.readexactly(4))[0]
+        return await reader.readexactly(max(size, 0))
+
+    def wrapped(self, frame):
+        """As it goes on."""
+        return struct.pack(">i", len(frame)) + frame
 
     def read_request(self, link, frame):
         raise NotImplementedError
@@ -433,3 +437,22 @@ class KafkaProxy(Proxy):
 
     def answers_last_request(self, link, frame):
         return struct.unpack_from(">i", frame)[0] == link.pending[-1].correlation
+
+
+class ByteProxy(Proxy):
+    """For any protocol: bytes, of which nothing is known. No faults at a request."""
+
+    async def receive(self, reader):
+        data = await reader.read(65536)
+        if not data:
+            raise asyncio.IncompleteReadError(b"", 1)
+        return data
+
+    def wrapped(self, frame):
+        return frame
+
+    def read_request(self, link, frame):
+        return _Request("bytes")
+
+    def answers_last_request(self, link, frame):
+        return False

@@ -46,11 +46,12 @@ class Session:
             data += chunk
         return Reader(data[4:])
 
-    def attach(self, server):
-        self.link = socket.create_connection(("127.0.0.1", self.case.port(server)), _TIMEOUT_S)
-        self._send(struct.pack(">iqiq", 0, self.zxid, self.case.timeout_ms, self.id) +
-                   _buffer(self.password))
+    def attach(self, server, timeout_ms):
+        """"refused" while the server does not serve."""
         try:
+            self.link = socket.create_connection(("127.0.0.1", self.case.port(server)), _TIMEOUT_S)
+            self._send(struct.pack(">iqiq", 0, self.zxid, timeout_ms, self.id) +
+                       _buffer(self.password))
             reader = self._frame()
         except ConnectionError:
             return "refused"
@@ -78,16 +79,53 @@ class Session:
         self._send(struct.pack(">ii", self.xid, number) + body)
         while True:
             reader = self._frame()
-            xid, zxid, error = reader.int(), reader.long(), reader.int()
+            xid = reader.int()
             if xid == -1:
-                kind, _, path = reader.int(), reader.int(), reader.string()
-                self._came(EVENTS[kind], path)
-            elif xid == -8:
-                continue
-            else:
+                self._event(reader)
+            elif xid != -8:
+                zxid, error = reader.long(), reader.int()
                 assert xid == self.xid, (xid, self.xid)
                 self.zxid = max(self.zxid, zxid)
                 return ("ok" if error == 0 else ERRORS[error]), zxid, reader
+
+    def ping(self):
+        self._send(struct.pack(">ii", -2, 11))
+        while True:
+            reader = self._frame()
+            xid = reader.int()
+            if xid == -2:
+                return "ok"
+            assert xid == -1, xid
+            self._event(reader)
+
+    def send(self, number, body):
+        """Without waiting for the answer."""
+        self.xid += 1
+        self._send(struct.pack(">ii", self.xid, number) + body)
+
+    def wait_for_end(self):
+        """Until the server ends the connection; what it sends before is an error, but for events."""
+        try:
+            while True:
+                reader = self._frame()
+                xid = reader.int()
+                if xid != -1:
+                    return "answer to %d" % xid
+                self._event(reader)
+        except ConnectionError:
+            self.drop()
+            return "closed"
+
+    def wait_for_event(self):
+        reader = self._frame()
+        assert reader.int() == -1
+        self._event(reader)
+
+    def _event(self, reader):
+        """Behind the xid."""
+        reader.long(), reader.int()
+        kind, _, path = reader.int(), reader.int(), reader.string()
+        self._came(EVENTS[kind], path)
 
     def _came(self, kind, path):
         self.events.append("%s %s" % (kind, self.case.short(path)))
@@ -104,19 +142,29 @@ class Session:
 
 
 class Case:
-    """One case of the table. `ports` of the servers; the sessions are its own."""
+    """One case of the table. `ports` of the servers; the sessions are its own. `ensemble` for the lines
+    that begin with zk; L, F and G are its leader and the others as they are now."""
 
-    def __init__(self, name, ports, timeout_ms=30000):
+    def __init__(self, name, ports, timeout_ms=30000, ensemble=None):
         self.root = "/" + name
         self.ports = ports
         self.timeout_ms = timeout_ms
+        self.ensemble = ensemble
         self.sessions = {}
         self.last_zxid = 0
+        self.names = {}
+        if ensemble:
+            leader = ensemble.leader()
+            others = [n for n in ensemble.numbers if n != leader]
+            self.names = {"L": leader, "F": others[0], "G": others[1]}
         first = Session(self)
-        assert first.attach(1) == "new"
+        assert first.attach(self.server("L" if ensemble else "1"), timeout_ms) == "new"
         assert first.ask(1, _string(self.root) + _buffer(None) + _ACL + struct.pack(">i", 0))[0] == "ok"
         first.ask(-11, b"")
         first.drop()
+
+    def server(self, word):
+        return self.names.get(word) or int(word)
 
     def port(self, server):
         return self.ports[server - 1]
@@ -128,21 +176,39 @@ class Case:
         return path[len(self.root):] or "/"
 
     def close(self):
+        """Ends the sessions: their ends are not to come in the midst of another case."""
         for session in self.sessions.values():
-            if session.link:
-                session.link.close()
+            try:
+                if session.link and session.link.fileno() >= 0:
+                    session.ask(-11, b"")
+                    session.drop()
+            except OSError:
+                pass
 
     # ---- words of a line ----
 
     def run(self, words):
         """What came of a line, as the table writes it."""
         name, op, *rest = words
+        if name == "zk":
+            return self._servers(op, [self.server(word) for word in rest])
         if op == "connect":
             self.sessions[name] = Session(self)
             return self._attach(name, rest)
         session = self.sessions[name]
         if op == "reconnect":
             return self._attach(name, rest)
+        if op == "ping":
+            return session.ping()
+        if op == "send":
+            session.send(_OPS[rest[0]], self._body(rest[0], rest[1:]))
+            return "ok"
+        if op == "wait":
+            return session.wait_for_end()
+        if op == "await":
+            if not session.events:
+                session.wait_for_event()
+            return self._events(session)
         if op == "drop":
             session.drop()
             return "ok"
@@ -153,16 +219,37 @@ class Case:
             return self._written(result, zxid)
         if op == "events":
             session.ask(3, _string("/") + b"\0")
-            text = ", ".join(session.events) or "none"
-            session.events = []
-            return text
+            return self._events(session)
         if op == "multi":
             return self._multi(session, rest)
         return self._single(session, op, rest)
 
+    def _servers(self, op, numbers):
+        if op == "cut":
+            self.ensemble.cut(*numbers)
+        elif op == "heal":
+            self.ensemble.heal()
+        elif op == "kill":
+            self.ensemble.kill(*numbers)
+        elif op == "start":
+            self.ensemble.start(*numbers)
+        elif op == "lost":
+            self.ensemble.wait_until_lost(*numbers)
+        else:
+            assert op == "serve", op
+            self.ensemble.wait_until_serving(numbers)
+        return "ok"
+
+    @staticmethod
+    def _events(session):
+        text = ", ".join(session.events) or "none"
+        session.events = []
+        return text
+
     def _attach(self, name, rest):
         session = self.sessions[name]
-        result = session.attach(int(rest[0]) if rest else 1)
+        result = session.attach(self.server(rest[0] if rest else "1"),
+                                int(rest[1]) if len(rest) > 1 else self.timeout_ms)
         if result in ("new", "same"):
             _, zxid, _ = session.ask(3, _string("/") + b"\0")
             self.last_zxid = max(self.last_zxid, zxid)
@@ -172,7 +259,7 @@ class Case:
         """Somebody else takes the session over and ends it."""
         other = Session(self)
         other.id, other.password = session.id, session.password
-        result = other.attach(1)
+        result = other.attach(1, self.timeout_ms)
         if result == "same":
             _, zxid, _ = other.ask(-11, b"")
             self.last_zxid = zxid
@@ -259,7 +346,7 @@ class Case:
 
 
 def read(path):
-    """[(name, servers, [(line number, words, wanted)])] of the table."""
+    """[(name, "1", "3" or "faults", [(line number, words, wanted)])] of the table."""
     cases = []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         line = line.split("#")[0].strip()
@@ -267,7 +354,7 @@ def read(path):
             continue
         if line.startswith("case "):
             words = line.split()
-            servers = int(words[2]) if len(words) > 2 else 1
+            servers = words[2] if len(words) > 2 else "1"
             cases.append((words[1], servers, []))
             continue
         left, _, wanted = line.partition("->")
