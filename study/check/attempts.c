@@ -325,7 +325,8 @@ static void take_try(struct check *c, const struct trace_event *e)
     if (c->is_compat && s && s->attempts_max && e->rb_try.i >= s->attempts_max)
         violated(c, CHECK_Z6, UINT64_MAX, "%s makes attempt %u of rebalance %u; %u are allowed",
                  e->m, e->rb_try.i + 1, e->rb_try.rb, s->attempts_max);
-    if (c->is_compat && e->rb_try.i > 0 && m->has_try_end && s && s->backoff_ms > 0) {
+    if (c->is_compat && e->rb_try.i > 0 && m->has_try_end && s && s->is_paused &&
+        s->backoff_ms > 0) {
         uint64_t pause = (uint64_t)s->backoff_ms * MS;
         pause -= pause / 1000000 * CLOCK_PPM_MAX + MS_ROUNDING_NS;
         if (e->t_ns - m->try_end_ns < pause)

@@ -196,6 +196,14 @@ static void check_order(struct check *c, const struct trace_event *e)
     s->has_any = true;
 }
 
+static void take_switch(struct settings *s, const struct trace_switch *x)
+{
+    if (strcmp(x->name, "zookeeper.give.up") == 0 && strcmp(x->value, "never") == 0)
+        s->attempts_max = 0;
+    if (strcmp(x->name, "zookeeper.watch.owners") == 0 && strcmp(x->value, "true") == 0)
+        s->is_paused = false;
+}
+
 static void take_run(struct check *c, const struct trace_event *e)
 {
     struct settings *grown = realloc(c->settings, (c->settings_count + 1) * sizeof *c->settings);
@@ -209,7 +217,10 @@ static void take_run(struct check *c, const struct trace_event *e)
                            .is_virtual = e->run.is_virtual,
                            .level = e->run.level,
                            .backoff_ms = e->run.backoff_ms,
-                           .attempts_max = e->run.attempts_max};
+                           .attempts_max = e->run.attempts_max,
+                           .is_paused = true};
+    for (size_t i = 0; i < e->run.switch_count; i++)
+        take_switch(s, &e->run.switches[i]);
     snprintf(s->strategy, sizeof s->strategy, "%s", e->run.strategy);
     if (c->settings_count == 1) {
         c->is_virtual = s->is_virtual;

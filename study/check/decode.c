@@ -254,6 +254,23 @@ static void ops(struct fields *f, uint64_t *counts)
     f->failed = in.failed;
 }
 
+/* The run's settings that are texts under a configuration name. */
+static void switches(struct fields *f, struct trace_event *e)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)f->object, name, value)
+    {
+        if (strncmp(name, "zookeeper.", 10) != 0 || e->run.switch_count == TRACE_SWITCHES_MAX)
+            continue;
+        if (!json_is_string(value))
+            fail(f, name, "a text");
+        else
+            e->run.switches[e->run.switch_count++] =
+                (struct trace_switch){name, json_string_value(value)};
+    }
+}
+
 static void header(struct fields *f, struct trace_event *e)
 {
     if (strcmp(text(f, "schema"), "rbtrace/1") != 0)
@@ -261,6 +278,7 @@ static void header(struct fields *f, struct trace_event *e)
     e->run.mode = text_or(f, "mode", "");
     e->run.variant = text_or(f, "variant", "");
     e->run.strategy = text_or(f, "strategy", "");
+    switches(f, e);
     e->run.scenario = text_or(f, "scenario", "");
     e->run.seed = (uint64_t)number_or(f, "seed", 0);
     e->run.is_virtual = strcmp(text_or(f, "clock", "monotonic"), "virtual") == 0;

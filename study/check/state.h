@@ -14,8 +14,9 @@ struct settings {
     uint32_t source; /* name of the source that said so */
     bool is_virtual;
     int level;
-    int64_t backoff_ms; /* -1: not known */
-    uint32_t attempts_max;
+    int64_t backoff_ms;    /* -1: not known */
+    uint32_t attempts_max; /* 0: not known, or no limit */
+    bool is_paused;        /* by the backoff, between attempts */
     char strategy[16];
 };
 

@@ -4,7 +4,8 @@
 
 static bool is_read(enum trace_op op)
 {
-    return op == TRACE_OP_EXISTS || op == TRACE_OP_GET || op == TRACE_OP_CHILDREN;
+    return op == TRACE_OP_EXISTS || op == TRACE_OP_GET || op == TRACE_OP_CHILDREN ||
+           op == TRACE_OP_SYNC;
 }
 
 static void take_op(struct measures *m, const struct trace_event *e)

@@ -100,6 +100,10 @@ static void finish_member(struct world *w, const struct member_values *m,
                           struct sim_member_plan *plan)
 {
     plan->config = m->config;
+    plan->config.strategy = (enum assign_strategy)m->strategy;
+    if (m->strategy > ASSIGN_ROUNDROBIN) /* as zkconsumer/consumer/conf.c has it */
+        plan->config.strategy =
+            m->config.variant == ZK_VARIANT_DOCUMENTED ? ASSIGN_CEIL : ASSIGN_RANGE;
     plan->config.watch_brokers =
         m->watch_brokers < 0 ? m->config.variant != ZK_VARIANT_0_8 : m->watch_brokers > 0;
     plan->server = copy(&w->arena, m->server);

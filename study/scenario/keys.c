@@ -1,13 +1,27 @@
 #include "study/scenario/keys.h"
 #include "zkconsumer/cli/suggest.h"
 #include "zkconsumer/core/base/array.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum kind { TEXT, NATURAL, DURATION, MILLISECONDS, COUNT32, SIGNED32, BOOLEAN, WORD, DIST };
+/* WORD: an int, counting from -1; ENUM: an enum, and FLAG: a bool, both counting from 0. */
+enum kind {
+    TEXT,
+    NATURAL,
+    DURATION,
+    MILLISECONDS,
+    COUNT32,
+    SIGNED32,
+    BOOLEAN,
+    WORD,
+    ENUM,
+    FLAG,
+    DIST
+};
 
 struct key {
     const char *name;
@@ -16,12 +30,14 @@ struct key {
     size_t at;           /* in struct values or struct member_values */
     const char *initial; /* by default */
     uint64_t min, max;
-    const char *words; /* WORD: what it may be, separated by blanks; their number is the value */
+    const char *words; /* WORD, ENUM, FLAG: what it may be, separated by blanks; their number is the
+                          value */
 };
 
 #define V(field) false, offsetof(struct values, field)
 #define M(field) true, offsetof(struct member_values, field)
 #define C(field) true, offsetof(struct member_values, config.field)
+#define S(field) C(switches.field)
 #define HOUR     (3600 * SIM_S)
 
 static const struct key keys[] = {
@@ -30,7 +46,7 @@ static const struct key keys[] = {
     {"group", TEXT, V(group), "g", 1, 64, NULL},
     {"members", NATURAL, V(members), "10", 0, 100000, NULL},
     {"late", NATURAL, V(late), "0", 0, 100000, NULL},
-    {"ids", WORD, V(random_ids), "numbered", 0, 0, "numbered random"},
+    {"ids", FLAG, V(random_ids), "numbered", 0, 0, "numbered random"},
     {"swarm", NATURAL, V(swarm), "0", 0, 1000, NULL},
     {"start", DURATION, V(start_ns), "0s", 0, HOUR, NULL},
     {"start.spread", DURATION, V(spread_ns), "1s", 0, HOUR, NULL},
@@ -50,10 +66,19 @@ static const struct key keys[] = {
     {"brokers", NATURAL, V(brokers), "3", 0, 1000, NULL},
     {"broker.service", DURATION, V(service_ns), "50us", 0, SIM_S, NULL},
     {"broker.listeners", BOOLEAN, V(listeners), "true", 0, 0, NULL},
-    {"ties", WORD, V(shuffle), "fifo", 0, 0, "fifo shuffle"},
-    {"zookeeper.variant", WORD, C(variant), "0.8", 0, 0, "0.8 0.7 documented"},
-    {"partition.assignment.strategy", WORD, C(strategy), "range", 0, 0, "range ceil roundrobin"},
+    {"ties", FLAG, V(shuffle), "fifo", 0, 0, "fifo shuffle"},
+    {"zookeeper.variant", ENUM, C(variant), "0.8", 0, 0, "0.8 0.7 documented"},
+    {"partition.assignment.strategy", ENUM, M(strategy), "range", 0, 0,
+     "range ceil roundrobin auto"},
     {"zookeeper.watch.brokers", WORD, M(watch_brokers), "variant", 0, 0, "variant false true"},
+    {"zookeeper.coalesce", FLAG, S(each_event), "true", 0, 0, "true false"},
+    {"zookeeper.watch.owners", BOOLEAN, S(watch_owners), "false", 0, 0, NULL},
+    {"zookeeper.claim", ENUM, S(claim), "single", 0, 0, "single multi"},
+    {"zookeeper.release", ENUM, S(release), "blind", 0, 0, "blind session"},
+    {"zookeeper.commit", ENUM, S(commit), "blind", 0, 0, "blind session"},
+    {"zookeeper.fence", ENUM, S(fence), "none", 0, 0, "none disconnect lease"},
+    {"zookeeper.sync.before.read", BOOLEAN, S(sync_before_read), "false", 0, 0, NULL},
+    {"zookeeper.give.up", FLAG, S(never_gives_up), "retries", 0, 0, "retries never"},
     {"zookeeper.session.timeout.ms", MILLISECONDS, C(session_timeout_ms), "6000", 1, 3600000, NULL},
     {"rebalance.backoff.ms", MILLISECONDS, C(backoff_ms), "2000", 0, 3600000, NULL},
     {"rebalance.max.retries", COUNT32, C(attempts_max), "4", 1, 1000, NULL},
@@ -62,7 +87,7 @@ static const struct key keys[] = {
     {"auto.commit.enable", BOOLEAN, C(auto_commit), "true", 0, 0, NULL},
     {"auto.commit.interval.ms", MILLISECONDS, C(auto_commit_interval_ms), "60000", 1, 86400000,
      NULL},
-    {"auto.offset.reset", WORD, C(reset_largest), "smallest", 0, 0, "smallest largest"},
+    {"auto.offset.reset", FLAG, C(reset_largest), "smallest", 0, 0, "smallest largest"},
     {"streams", COUNT32, C(streams), "1", 1, 1000, NULL},
     {"fetch.wait.max.ms", MILLISECONDS, C(fetch_wait_ms), "100", 0, 60000, NULL},
     {"fetch.min", MILLISECONDS, C(fetch_min), "1", 0, 1000000, NULL},
@@ -259,16 +284,15 @@ static bool in_range(const struct reading *r, const struct key *k, uint64_t n, c
     return refuse(r, "%" PRIu64 "%s to %" PRIu64 "%s", k->min / scale, unit, k->max / scale, unit);
 }
 
+static_assert(sizeof(enum zk_variant) == sizeof(unsigned), "enums are stored as unsigned");
+
 /* Numbers are written through the type that the field has. */
 static void store(const struct key *k, void *field, uint64_t n, bool is_negative)
 {
-    if (k->kind == BOOLEAN || strcmp(k->name, "ties") == 0 || strcmp(k->name, "ids") == 0 ||
-        strcmp(k->name, "auto.offset.reset") == 0)
+    if (k->kind == BOOLEAN || k->kind == FLAG)
         *(bool *)field = n != 0;
-    else if (strcmp(k->name, "zookeeper.variant") == 0)
-        *(enum zk_variant *)field = (enum zk_variant)n;
-    else if (strcmp(k->name, "partition.assignment.strategy") == 0)
-        *(enum assign_strategy *)field = (enum assign_strategy)n;
+    else if (k->kind == ENUM)
+        *(unsigned *)field = (unsigned)n;
     else if (k->kind == WORD)
         *(int *)field = (int)n - 1;
     else if (k->kind == SIGNED32)
@@ -310,6 +334,8 @@ static bool read_value(const struct reading *r, const struct key *k, void *field
         n = *value == 't';
         break;
     case WORD:
+    case ENUM:
+    case FLAG:
         if (!read_one_of(r, k, value, &n))
             return false;
         break;

@@ -29,6 +29,7 @@ struct member_values {
     struct sim_member_config config;
     const char *server, *consumer_id;
     int watch_brokers; /* 0, 1; -1: by variant */
+    unsigned strategy; /* enum assign_strategy; behind the last: by variant */
 };
 
 void values_init(struct values *v);

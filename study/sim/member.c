@@ -41,6 +41,13 @@ static uint64_t to_world(const struct member *m, uint64_t local_ns)
     return t;
 }
 
+uint64_t member_lease_end_ns(const struct member *m)
+{
+    if (!m->has_lease || m->lease_end_ms == INT64_MAX)
+        return SIM_NEVER;
+    return m->lease_end_ms <= 0 ? 0 : to_world(m, (uint64_t)m->lease_end_ms * SIM_MS);
+}
+
 void member_arm(struct member *m)
 {
     uint64_t at = SIM_NEVER, other;
@@ -551,6 +558,18 @@ static void close_session(struct member *m)
     zk_client_close(&m->zk, CLOSE_MS, member_local_ns(m));
 }
 
+static void take_lease(struct member *m, const struct group_output *o)
+{
+    app_settle(m); /* what was handed out so far was by the lease as it was */
+    m->has_lease = true;
+    m->lease_session = o->lease.session_id;
+    m->lease_end_ms = o->lease.end_ms;
+    struct trace_event e = event_of(m, TRACE_LEASE);
+    e.lease.session = (uint64_t)o->lease.session_id;
+    e.lease.until_ns = o->lease.end_ms == INT64_MIN ? 0 : member_lease_end_ns(m);
+    tell(m, &e);
+}
+
 static void carry_out(struct member *m, const struct group_output *o)
 {
     switch (o->type) {
@@ -558,6 +577,7 @@ static void carry_out(struct member *m, const struct group_output *o)
     case GROUP_OUT_STOP: stop(m, o->stop); break;
     case GROUP_OUT_POSITIONS: m->positions_due = true; break;
     case GROUP_OUT_ASSIGN: assign(m, o); break;
+    case GROUP_OUT_LEASE: take_lease(m, o); break;
     case GROUP_OUT_METADATA:
         app_ask(m, o->metadata.seq, o->metadata.broker_id, o->metadata.topics,
                 o->metadata.topic_count);
@@ -593,7 +613,7 @@ static void feed(struct member *m, struct group_input *in)
 static bool feed_unsent(struct member *m)
 {
     static const struct zk_result loss = {.zk_rc = ZK_CONNECTION_LOSS};
-    for (int lane = 0; lane < GROUP_LANE_COUNT; lane++) {
+    for (int lane = 0; lane <= GROUP_LANE_VIEW; lane++) {
         if (m->unsent[lane] == 0)
             continue;
         struct group_input in = {.type = GROUP_IN_RESULT,
@@ -713,7 +733,10 @@ static void on_connected(void *self, uint64_t session, int32_t timeout_ms, bool 
     tell_state(m, "connected", server);
     struct group_input in = {
         .type = GROUP_IN_CONNECTED,
-        .connected = {.session_id = (int64_t)session, .timeout_ms = timeout_ms, .is_new = is_new}};
+        .connected = {.session_id = (int64_t)session,
+                      .timeout_ms = timeout_ms,
+                      .is_new = is_new,
+                      .connect_sent_ms = (int64_t)(m->zk.connect_sent_ns / SIM_MS)}};
     feed(m, &in);
     member_kick(m);
 }
@@ -892,6 +915,7 @@ static void new_machine(struct member *m)
         .variant = c->variant,
         .strategy = c->strategy,
         .watch_brokers = c->watch_brokers,
+        .switches = c->switches,
         .exclude_internal_topics = true,
         .auto_commit = c->auto_commit,
         .auto_commit_interval_ms = c->auto_commit_interval_ms,
@@ -925,6 +949,7 @@ void member_start(struct member *m)
     m->watched_count = 0;
     m->good_view_hash = m->good_view_members = m->good_view_partitions = 0;
     memset(m->unsent, 0, sizeof m->unsent);
+    m->has_lease = false;
     m->process_ns = m->plan.config.process_ns;
     m->stop_ns = m->plan.config.stop_ns;
     m->watch_delay_ns = 0;

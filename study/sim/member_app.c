@@ -17,7 +17,7 @@ static struct topic_partition name_of(const struct held *h)
     return (struct topic_partition){h->name, h->partition};
 }
 
-static struct held *find_claim(struct member *m, uint64_t claim)
+static struct held *find_claim(const struct member *m, uint64_t claim)
 {
     for (size_t i = 0; i < m->held_count; i++)
         if (m->held[i].claim == claim)
@@ -58,6 +58,14 @@ static void pop_chunk(struct member *m)
     m->queue_count--;
 }
 
+/* From when on nothing of this claim is handed out. */
+static uint64_t gate_ns(const struct member *m, const struct held *h)
+{
+    if (m->has_lease && h->session != m->lease_session)
+        return 0;
+    return member_lease_end_ns(m);
+}
+
 void app_settle(struct member *m)
 {
     uint64_t now = world_now(m->world);
@@ -68,9 +76,14 @@ void app_settle(struct member *m)
             pop_chunk(m);
             continue;
         }
+        uint64_t gate = gate_ns(m, h), last = gate <= now ? gate - 1 : now;
+        if (gate <= m->free_ns) { /* it waits until the gate opens again */
+            m->free_ns = now;
+            return;
+        }
         uint64_t step = m->process_ns, n = (uint64_t)c->count;
-        if (step && (now - m->free_ns) / step + 1 < n)
-            n = (now - m->free_ns) / step + 1;
+        if (step && (last - m->free_ns) / step + 1 < n)
+            n = (last - m->free_ns) / step + 1;
         deliver(m, h, c->first, (int64_t)n, m->free_ns, m->free_ns + (n - 1) * step);
         c->first += (int64_t)n;
         c->count -= (int64_t)n;
@@ -336,6 +349,7 @@ void app_hold(struct member *m, const struct group_claim *claims, size_t count)
                                    .name = c->topic,
                                    .partition = c->partition,
                                    .claim = ++m->claims,
+                                   .session = c->session_id,
                                    .broker = -1,
                                    .start = offset,
                                    .fetched = offset,
@@ -407,8 +421,11 @@ uint64_t app_deadline_ns(const struct member *m)
     uint64_t at = m->query.is_open ? m->query.until_ns : SIM_NEVER;
     if (m->queue_count > 0) {
         const struct chunk *c = &m->queue[m->queue_first];
+        const struct held *h = find_claim(m, c->claim);
         uint64_t end = m->free_ns + (uint64_t)(c->count - 1) * m->process_ns;
-        at = end < at ? end : at;
+        uint64_t gate = h ? gate_ns(m, h) : SIM_NEVER;
+        if (gate > m->free_ns)
+            at = end < at ? end : at;
     }
     for (unsigned i = 0; i < m->world->config.brokers.count; i++)
         if (m->sources[i].retry_at_ns < at)

@@ -1,6 +1,7 @@
 #include "study/sim/sim.h"
 #include "study/sim/world.h"
 #include "zkconsumer/core/zk/path.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,6 +105,8 @@ static const char *member_name(const struct member *m)
 static const char *cause_kind(const struct zk_txn *x, const struct zk_part *p,
                               enum trace_class class_of, const struct member *m)
 {
+    if (p->what == ZK_DO_CHECK)
+        return NULL;
     switch (class_of) {
     case TRACE_CLASS_ID:
         if (p->what == ZK_DO_CREATE)
@@ -117,6 +120,14 @@ static const char *cause_kind(const struct zk_txn *x, const struct zk_part *p,
     case TRACE_CLASS_TOPIC: return p->what == ZK_DO_SET ? "partitions" : "topic";
     default: return NULL;
     }
+}
+
+static uint32_t changes_of(const struct zk_txn *x, uint32_t end)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < end; i++)
+        n += x->parts[i].what != ZK_DO_CHECK;
+    return n;
 }
 
 static void tell_part(struct sim *w, const struct zk_txn *x, uint32_t i, struct member *m,
@@ -141,8 +152,8 @@ static void tell_part(struct sim *w, const struct zk_txn *x, uint32_t i, struct 
         e.zk_txn.value_len = p->data->len;
     }
     e.zk_txn.ephemeral_owner = p->what == ZK_DO_CREATE ? p->owner : node ? node->owner : 0;
-    e.zk_txn.part = i;
-    e.zk_txn.parts = x->count;
+    e.zk_txn.part = changes_of(x, i);
+    e.zk_txn.parts = changes_of(x, x->count);
     tracer_emit(&w->tracer, source, &e);
     if (p->what == ZK_DO_DELETE && x->what != ZK_DO_CLOSE && m)
         m->has_deleted_foreign = p->owner && p->owner != x->session;
@@ -161,7 +172,7 @@ static void tell_session_txn(struct sim *w, const struct zk_txn *x, struct membe
     tracer_emit(&w->tracer, source, &e);
 }
 
-/* A refused write has its place in the order, and changes nothing. */
+/* A refused write, or one of checks alone, has its place in the order, and changes nothing. */
 static void tell_refused(struct sim *w, const struct zk_txn *x, struct trace_source *source)
 {
     struct trace_event e = tracer_event(&w->tracer, TRACE_ZK_TXN, NULL);
@@ -176,7 +187,7 @@ static void on_commit(void *user, const struct zk_txn *x, const struct zk_server
 {
     struct sim *w = user;
     struct trace_source *source = &w->src_zk[leader->index];
-    if (x->zk_rc != ZK_OK) {
+    if (x->zk_rc != ZK_OK || (x->count > 0 && changes_of(x, x->count) == 0)) {
         tell_refused(w, x, source);
         return;
     }
@@ -292,6 +303,16 @@ static const char *check_config(const struct sim_config *c)
 
 /* ---- birth ---- */
 
+static_assert(ZK_SWITCH_COUNT <= TRACE_SWITCHES_MAX, "switches in a trace");
+
+static void tell_switches(const struct zk_switches *switches, struct trace_event *e)
+{
+    struct zk_switch list[ZK_SWITCH_COUNT];
+    e->run.switch_count = zk_switches_set(switches, list);
+    for (size_t i = 0; i < e->run.switch_count; i++)
+        e->run.switches[i] = (struct trace_switch){list[i].name, list[i].value};
+}
+
 static void tell_run(struct sim *w)
 {
     static const char *const variants[] = {"0.8", "0.7", "documented"};
@@ -306,6 +327,7 @@ static void tell_run(struct sim *w)
     e.run.mode = "zookeeper:compat";
     e.run.variant = variants[m->variant];
     e.run.strategy = assign_strategy_name(m->strategy);
+    tell_switches(&m->switches, &e);
     e.run.scenario = c->scenario;
     e.run.seed = c->seed;
     e.run.is_virtual = true;

@@ -63,6 +63,7 @@ struct sim_member_config {
     enum zk_variant variant;
     enum assign_strategy strategy;
     bool watch_brokers;
+    struct zk_switches switches;
     bool auto_commit;
     int64_t auto_commit_interval_ms;
     int64_t session_timeout_ms;

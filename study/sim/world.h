@@ -77,6 +77,7 @@ struct held {
     const char *name; /* the machine's: lent as long as it */
     int32_t partition;
     uint64_t claim;  /* a number of its own */
+    int64_t session; /* that claimed it */
     int32_t broker;  /* that it is fetched from; -1: its leader is looked for */
     int64_t start;   /* offset it began with; -1: not known yet */
     int64_t fetched; /* next to ask for; -1: auto.offset.reset decides */
@@ -137,7 +138,9 @@ struct member {
     bool stop_due, positions_due, leave_due;
     uint64_t stop_at_ns; /* the handler has done; SIM_NEVER */
     enum group_stop_why stop_why;
-    uint32_t unsent[GROUP_LANE_COUNT];
+    uint32_t unsent[GROUP_LANE_VIEW + 1];
+    bool has_lease; /* one was told: nothing is handed out but before its end */
+    int64_t lease_session, lease_end_ms; /* INT64_MAX: no end; INT64_MIN: over */
     struct group_position *positions;
     size_t position_count, position_cap;
     /* fetching, and the application */
@@ -249,6 +252,8 @@ void member_kick(struct member *m); /* its settings have changed */
 void member_free(struct member *m);
 void member_tell_leader_lost(struct member *m, const char *topic, int32_t partition);
 uint64_t member_local_ns(const struct member *m);
+/* When its lease is over; SIM_NEVER without one. */
+uint64_t member_lease_end_ns(const struct member *m);
 void member_arm(struct member *m);
 void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
                          const struct metadata_msg *answer);

@@ -186,6 +186,7 @@ static void attempt(struct zk_client *c, uint64_t now_ns)
     c->next_server = (c->next_server + 1) % c->server_count;
     c->state = ZK_CLIENT_CONNECTING;
     c->attempt_until_ns = now_ns + attempt_ns(c);
+    c->connect_sent_ns = now_ns;
     c->conn = net_connect(c->node, &c->e->servers[c->server].node, c);
     struct zk_request *r = new_request(c, MSG_ZK_CONNECT);
     r->session = c->session;

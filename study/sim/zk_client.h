@@ -52,6 +52,7 @@ struct zk_client {
     int server; /* connected, or connecting, to */
     unsigned failures, short_connections;
     bool has_answered;
+    uint64_t connect_sent_ns; /* of the last attempt */
     uint64_t connected_ns, attempt_until_ns, next_attempt_ns, heard_ns, sent_ns;
     uint32_t xid;
     struct zk_pending *pending;

@@ -100,13 +100,16 @@ struct trace_path {
 };
 struct trace_path trace_path_read(const char *path);
 
+#define TRACE_SWITCHES_MAX 16
+
 /* A write that the ensemble has committed, or one part of it. A session's end and a multi are
  * several events with the same zxid, one for each node, `part` counting from 0 to parts - 1. */
 struct trace_txn {
     int64_t zxid;
     const char *what; /* create, delete, set; close (of a session: a node deleted with it, or path
                        * "" when it had none); open (of a session, no path); error (level 2): a
-                       * refused write, whose zxid changes nothing: no path, session 0 */
+                       * write that was refused, or only checked: its zxid changes nothing: no path,
+                       * session 0 */
     enum trace_class class_of;
     const char *path;
     uint64_t session;  /* who did it; of close: whose session ended */
@@ -138,6 +141,10 @@ struct trace_event {
             size_t topic_count;
             int64_t session_timeout_ms, backoff_ms, commit_interval_ms; /* -1: not known */
             uint32_t attempts_max;                                      /* 0: not known */
+            struct trace_switch {
+                const char *name, *value;   /* as configured */
+            } switches[TRACE_SWITCHES_MAX]; /* that are not as in 0.8.2 */
+            size_t switch_count;
         } run;
         struct {
             const char *reason; /* done, timeout, violation */

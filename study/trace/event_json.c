@@ -135,6 +135,8 @@ static void run(struct buf *b, const struct trace_event *e)
     text(b, "mode", e->run.mode);
     text(b, "variant", e->run.variant);
     text(b, "strategy", e->run.strategy);
+    for (size_t i = 0; i < e->run.switch_count; i++)
+        text(b, e->run.switches[i].name, e->run.switches[i].value);
     text_if(b, "scenario", e->run.scenario);
     natural(b, "seed", e->run.seed);
     text(b, "clock", e->run.is_virtual ? "virtual" : "monotonic");

@@ -5,6 +5,7 @@
 #define ZKC_GROUP_ZK_SWITCHES_H
 
 #include "zkconsumer/core/group/lease.h"
+#include <stddef.h>
 
 enum zk_claim {
     ZK_CLAIM_SINGLE, /* partition by partition; a conflict takes back what was claimed */
@@ -36,5 +37,14 @@ struct zk_switches {
     bool never_gives_up;   /* zookeeper.give.up=never: attempts without limit, until the member
                             * leaves, or only another thread of its can help it */
 };
+
+/* A switch under the name of its configuration. */
+struct zk_switch {
+    const char *name, *value;
+};
+#define ZK_SWITCH_COUNT 8
+
+/* Those that are not as in 0.8.2, in a fixed order; their number. Texts are static. */
+size_t zk_switches_set(const struct zk_switches *s, struct zk_switch list[ZK_SWITCH_COUNT]);
 
 #endif
