@@ -1,6 +1,7 @@
 #include "zkconsumer/consumer/conf.h"
 #include "zkconsumer/consumer/conf_key.h"
 #include "zkconsumer/consumer/log.h"
+#include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/base/properties.h"
 #include "zkconsumer/core/zk/connect.h"
@@ -526,6 +527,32 @@ static bool watch_brokers_of(const zkc_conf *conf, enum conf_variant variant)
     return variant != CONF_VARIANT_08;
 }
 
+static enum conf_mode mode_of(const zkc_conf *conf)
+{
+    return (enum conf_mode)word_of(conf, KEY_ZOOKEEPER_MODE);
+}
+
+/* A switch whose words are auto and then those of the two modes: what it is in this mode. */
+static unsigned by_mode(const zkc_conf *conf, enum conf_key_id id)
+{
+    unsigned word = word_of(conf, id);
+    return word ? word - 1 : mode_of(conf);
+}
+
+static bool watch_owners_of(const zkc_conf *conf)
+{
+    const char *value = value_of(conf, KEY_ZOOKEEPER_WATCH_OWNERS);
+    return strcmp(value, "auto") ? !strcmp(value, "true") : mode_of(conf) == CONF_MODE_SAFE;
+}
+
+static enum conf_fence fence_of(const zkc_conf *conf)
+{
+    unsigned word = word_of(conf, KEY_ZOOKEEPER_FENCE);
+    if (word)
+        return (enum conf_fence)(word - 1);
+    return mode_of(conf) == CONF_MODE_SAFE ? CONF_FENCE_LEASE : CONF_FENCE_NONE;
+}
+
 static unsigned debug_of(const zkc_conf *conf)
 {
     unsigned bits = 0;
@@ -552,6 +579,7 @@ static void fill(const zkc_conf *conf, struct conf_view *v)
         .zookeeper_connect = value_of(conf, KEY_ZOOKEEPER_CONNECT),
         .zookeeper_session_timeout_ms = int_of(conf, KEY_ZOOKEEPER_SESSION_TIMEOUT_MS),
         .zookeeper_connection_timeout_ms = int_of(conf, KEY_ZOOKEEPER_CONNECTION_TIMEOUT_MS),
+        .mode = mode_of(conf),
         .variant = variant,
         .strategy = strategy_of(conf, variant),
         .is_strategy_auto = is_word(conf, KEY_PARTITION_ASSIGNMENT_STRATEGY, "auto"),
@@ -559,6 +587,19 @@ static void fill(const zkc_conf *conf, struct conf_view *v)
         .rebalance_retries_max = int_of(conf, KEY_REBALANCE_MAX_RETRIES),
         .rebalance_backoff_ms = int_of(conf, KEY_REBALANCE_BACKOFF_MS),
         .refresh_leader_backoff_ms = int_of(conf, KEY_REFRESH_LEADER_BACKOFF_MS),
+        .is_acknowledged = is_word(conf, KEY_ACKNOWLEDGEMENT_MODE, "explicit"),
+        .claim_multi = by_mode(conf, KEY_ZOOKEEPER_CLAIM),
+        .release_session = by_mode(conf, KEY_ZOOKEEPER_RELEASE),
+        .commit_session = by_mode(conf, KEY_ZOOKEEPER_COMMIT),
+        .watch_owners = watch_owners_of(conf),
+        .coalesce = is_word(conf, KEY_ZOOKEEPER_COALESCE, "true"),
+        .sync_before_read = is_word(conf, KEY_ZOOKEEPER_SYNC_BEFORE_READ, "true"),
+        .keep_unmoved = is_word(conf, KEY_ZOOKEEPER_KEEP_UNMOVED, "true"),
+        .observer_process = is_word(conf, KEY_ZOOKEEPER_OBSERVER, "process"),
+        .probe_sync = is_word(conf, KEY_ZOOKEEPER_LEASE_PROBE, "sync"),
+        .fence = fence_of(conf),
+        .hand_over_ms = int_of(conf, KEY_ZOOKEEPER_HAND_OVER_MS),
+        .poll_interval_ms_max = int_of(conf, KEY_MAX_POLL_INTERVAL_MS),
         .socket_timeout_ms = int_of(conf, KEY_SOCKET_TIMEOUT_MS),
         .socket_receive_buffer_bytes = int_of(conf, KEY_SOCKET_RECEIVE_BUFFER_BYTES),
         .fetch_message_bytes_max = int_of(conf, KEY_FETCH_MESSAGE_MAX_BYTES),
@@ -615,6 +656,52 @@ static void notice_aliases(const zkc_conf *conf, conf_notice_fn *notice, void *u
     }
 }
 
+const char *conf_mode_name(enum conf_mode mode)
+{
+    return mode == CONF_MODE_SAFE ? "zookeeper:safe" : "zookeeper:compat";
+}
+
+/* What only one of the two modes acts on. */
+static const struct of_mode {
+    enum conf_key_id key;
+    const char *value; /* NULL: any, if it was set */
+    enum conf_mode mode;
+} of_modes[] = {
+    {KEY_ACKNOWLEDGEMENT_MODE, "taken", CONF_MODE_COMPAT},
+    {KEY_ACKNOWLEDGEMENT_MODE, "next", CONF_MODE_SAFE},
+    {KEY_ACKNOWLEDGEMENT_MODE, "explicit", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_CLAIM, "multi", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_COALESCE, "false", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_COMMIT, "session", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_FENCE, "disconnect", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_FENCE, "lease", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_GIVE_UP, "retries", CONF_MODE_COMPAT},
+    {KEY_ZOOKEEPER_GIVE_UP, "never", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_HAND_OVER_MS, NULL, CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_KEEP_UNMOVED, NULL, CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_LEASE_PROBE, NULL, CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_OBSERVER, NULL, CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_RELEASE, "session", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_SYNC_BEFORE_READ, "true", CONF_MODE_SAFE},
+    {KEY_ZOOKEEPER_VARIANT, "0.7", CONF_MODE_COMPAT},
+    {KEY_ZOOKEEPER_VARIANT, "documented", CONF_MODE_COMPAT},
+    {KEY_ZOOKEEPER_WATCH_BROKERS, "true", CONF_MODE_COMPAT},
+    {KEY_ZOOKEEPER_WATCH_OWNERS, "true", CONF_MODE_SAFE},
+};
+
+static enum zkc_err check_mode(const zkc_conf *conf, struct why *why)
+{
+    for (const struct of_mode *o = of_modes; o < of_modes + ARRAY_LEN(of_modes); o++) {
+        const char *value = conf->values[o->key];
+        if (!value || (o->value && strcmp(o->value, value)) || mode_of(conf) == o->mode)
+            continue;
+        why_set(why, "%s=%s acts with zookeeper.mode=%s only", conf_keys[o->key].doc.name, value,
+                o->mode == CONF_MODE_SAFE ? "safe" : "compat");
+        return ZKC_ERR_CONFIG;
+    }
+    return ZKC_OK;
+}
+
 enum zkc_err conf_read(const zkc_conf *conf, struct conf_view *out, conf_notice_fn *notice,
                        void *user, char *why_text, size_t why_size)
 {
@@ -626,6 +713,8 @@ enum zkc_err conf_read(const zkc_conf *conf, struct conf_view *out, conf_notice_
                 conf_keys[KEY_ZOOKEEPER_CONNECT].doc.range);
         return give_why(ZKC_ERR_CONFIG, &why, why_text, why_size);
     }
+    if (check_mode(conf, &why))
+        return give_why(ZKC_ERR_CONFIG, &why, why_text, why_size);
     if (v.socket_timeout_ms < v.fetch_wait_ms_max) {
         why_set(
             &why,
@@ -639,7 +728,10 @@ enum zkc_err conf_read(const zkc_conf *conf, struct conf_view *out, conf_notice_
         return ZKC_OK;
     notice_aliases(conf, notice, user);
     char text[320];
-    if (conf_retries_too_short(&v, v.zookeeper_session_timeout_ms, text, sizeof text))
+    if (v.mode == CONF_MODE_COMPAT && conf->values[KEY_MAX_POLL_INTERVAL_MS])
+        notice("max.poll.interval.ms acts with zookeeper.mode=safe only", user);
+    if (v.mode == CONF_MODE_COMPAT &&
+        conf_retries_too_short(&v, v.zookeeper_session_timeout_ms, text, sizeof text))
         notice(text, user);
     return ZKC_OK;
 }

@@ -9,8 +9,10 @@
 #include <stddef.h>
 #include <zkconsumer/conf.h>
 
+enum conf_mode { CONF_MODE_COMPAT, CONF_MODE_SAFE };
 enum conf_variant { CONF_VARIANT_08, CONF_VARIANT_07, CONF_VARIANT_DOCUMENTED };
 enum conf_strategy { CONF_STRATEGY_CEIL, CONF_STRATEGY_RANGE, CONF_STRATEGY_ROUNDROBIN };
+enum conf_fence { CONF_FENCE_NONE, CONF_FENCE_DISCONNECT, CONF_FENCE_LEASE };
 enum conf_offset_reset { CONF_RESET_SMALLEST, CONF_RESET_LARGEST, CONF_RESET_ERROR };
 
 /* Texts are lent by the conf that the view was read from; NULL: no value. */
@@ -23,13 +25,24 @@ struct conf_view {
     int zookeeper_session_timeout_ms;
     int zookeeper_connection_timeout_ms;
 
+    enum conf_mode mode;
     enum conf_variant variant;
-    enum conf_strategy strategy; /* `auto` resolved by the variant */
+    enum conf_strategy strategy; /* `auto` resolved by the variant; not in safe */
     bool is_strategy_auto;
     bool watch_brokers;        /* `auto` resolved by the variant */
     int rebalance_retries_max; /* attempts, the first one included */
     int rebalance_backoff_ms;
     int refresh_leader_backoff_ms;
+
+    /* of safe; `auto` resolved */
+    bool is_acknowledged; /* acknowledgement.mode=explicit */
+    bool claim_multi, release_session, commit_session, watch_owners;
+    bool coalesce, sync_before_read, keep_unmoved;
+    bool observer_process;
+    bool probe_sync; /* zookeeper.lease.probe=sync */
+    enum conf_fence fence;
+    int hand_over_ms;
+    int poll_interval_ms_max; /* 0: no limit */
 
     int socket_timeout_ms;
     int socket_receive_buffer_bytes;
@@ -63,12 +76,15 @@ struct conf_view {
     zkc_stats_fn *on_stats;
 };
 
+/* "zookeeper:compat" or "zookeeper:safe". Static. */
+const char *conf_mode_name(enum conf_mode mode);
+
 /* Fills *out and checks what concerns more than one key. `notice` (may be NULL) is called with each
  * text that the user should see once at level 4: an old or newer name of a key that was used,
  * settings that are dangerous together.
  *
- * ZKC_ERR_CONFIG  zookeeper.connect is missing; socket.timeout.ms < fetch.wait.max.ms (Kafka 0.9
- *                 refuses it, 0.8 meant to) */
+ * ZKC_ERR_CONFIG  zookeeper.connect is missing; a setting that only the other zookeeper.mode acts
+ * on; socket.timeout.ms < fetch.wait.max.ms (Kafka 0.9 refuses it, 0.8 meant to) */
 typedef void conf_notice_fn(const char *text, void *user);
 ZKC_MUST_CHECK enum zkc_err conf_read(const zkc_conf *conf, struct conf_view *out,
                                       conf_notice_fn *notice, void *user, char *why,

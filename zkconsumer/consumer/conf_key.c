@@ -41,8 +41,6 @@
 #define ID_RANGE   "no '/', blanks or control characters"
 
 static const struct conf_word both[] = {{.word = "true"}, {.word = "false"}, {0}};
-static const struct conf_word only_true[] = {
-    {.word = "true"}, {.word = "false", .is_later = true}, {0}};
 static const struct conf_word only_false[] = {
     {.word = "true", .is_later = true}, {.word = "false"}, {0}};
 static const struct conf_word by_variant[] = {
@@ -71,18 +69,26 @@ static const struct conf_word modes[] = {
     {.word = "compat"}, {.word = "safe", .is_later = true}, {0}};
 static const struct conf_word variants[] = {
     {.word = "0.8"}, {.word = "0.7"}, {.word = "documented"}, {0}};
+static const struct conf_word acknowledgements[] = {
+    {.word = "auto"}, {.word = "taken"}, {.word = "next"}, {.word = "explicit"}, {0}};
 static const struct conf_word claims[] = {
-    {.word = "single"}, {.word = "multi", .is_later = true}, {0}};
+    {.word = "auto"}, {.word = "single"}, {.word = "multi"}, {0}};
 static const struct conf_word blind[] = {
-    {.word = "blind"}, {.word = "session", .is_later = true}, {0}};
-static const struct conf_word fences[] = {{.word = "none"},
-                                          {.word = "disconnect", .is_later = true},
-                                          {.word = "lease", .is_later = true},
-                                          {0}};
+    {.word = "auto"}, {.word = "blind"}, {.word = "session"}, {0}};
+static const struct conf_word fences[] = {
+    {.word = "auto"}, {.word = "none"}, {.word = "disconnect"}, {.word = "lease"}, {0}};
 static const struct conf_word give_ups[] = {
-    {.word = "retries"}, {.word = "never", .is_later = true}, {0}};
+    {.word = "auto"}, {.word = "retries"}, {.word = "never"}, {0}};
+static const struct conf_word probes[] = {{.word = "write"}, {.word = "sync"}, {0}};
+static const struct conf_word observers[] = {{.word = "own"}, {.word = "process"}, {0}};
 
 const struct conf_key conf_keys[CONF_KEYS] = {
+    [KEY_ACKNOWLEDGEMENT_MODE] = WORD(
+        "acknowledgement.mode", "auto", "auto, taken, next, explicit", acknowledgements, "",
+        "What says that the application is done with a message, so that it may be committed. "
+        "taken: taking it (compat, as Kafka 0.8); next: asking for the next one of that stream, or "
+        "zkc_message_acknowledge; explicit: zkc_message_acknowledge only (both safe). auto: taken "
+        "with zookeeper.mode=compat, next with safe."),
     [KEY_AUTO_COMMIT_ENABLE] = BOOLEAN(
         "auto.commit.enable", "true", "true, false", both, "enable.auto.commit, autocommit.enable",
         "Commit what has been consumed by a timer, at each rebalance and at close. Without it "
@@ -146,6 +152,11 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         INTEGER("log.level", 4, 0, 7, "",
                 "Log lines up to this syslog level are shown: 3 errors, 4 warnings, 6 "
                 "information, 7 everything."),
+    [KEY_MAX_POLL_INTERVAL_MS] = INTEGER(
+        "max.poll.interval.ms", 300000, 0, 2147483647, "",
+        "With zookeeper.mode=safe: an application that has messages and asks for none for so long "
+        "loses its partitions, and the member its session; it joins again when the application "
+        "next asks. 0: no limit. With compat nothing watches the application, as in Kafka 0.8."),
     [KEY_NUM_CONSUMER_FETCHERS] =
         INTEGER("num.consumer.fetchers", 1, 1, 64, "",
                 "Connections for fetching to each broker, among which its partitions are divided."),
@@ -156,19 +167,21 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "How partitions are divided; all members of a group must use the same, and Kafka's "
         "members use range unless told otherwise. range: what Kafka's code does, the remainder "
         "to the first members; ceil: the published rule, N = partitions / threads rounded up; "
-        "roundrobin: as Kafka 0.8.2; auto: ceil with zookeeper.variant=documented, else range."),
+        "roundrobin: as Kafka 0.8.2; auto: with zookeeper.mode=compat range, or ceil with "
+        "zookeeper.variant=documented; with safe ceil while every member of the group declares "
+        "that it knows it, else range."),
     [KEY_QUEUED_MAX_MESSAGE_CHUNKS] = INTEGER(
         "queued.max.message.chunks", 2, 1, 10000, "queuedchunks.max",
         "How many fetched chunks (one partition's part of one answer) wait in a stream. Each "
         "can be as large as fetch.message.max.bytes."),
-    [KEY_REBALANCE_BACKOFF_MS] =
-        INTEGER_FROM("rebalance.backoff.ms", KEY_ZOOKEEPER_SYNC_TIME_MS, "zookeeper.sync.time.ms",
-                     0, 2147483647, "", "Pause after an attempt to rebalance that failed."),
+    [KEY_REBALANCE_BACKOFF_MS] = INTEGER_FROM(
+        "rebalance.backoff.ms", KEY_ZOOKEEPER_SYNC_TIME_MS, "zookeeper.sync.time.ms", 0, 2147483647,
+        "", "Pause after an attempt to rebalance that failed. zookeeper.mode=compat only."),
     [KEY_REBALANCE_MAX_RETRIES] = INTEGER(
         "rebalance.max.retries", 4, 1, 2147483647, "rebalance.retries.max",
         "Attempts of one rebalance, the first one included, before it is given up. Times "
         "rebalance.backoff.ms it should exceed zookeeper.session.timeout.ms, or one crash can "
-        "make the whole group give up."),
+        "make the whole group give up. zookeeper.mode=compat only: safe never gives up."),
     [KEY_REFRESH_LEADER_BACKOFF_MS] =
         INTEGER("refresh.leader.backoff.ms", 200, 1, 2147483647, "",
                 "Pause between two looks for the leaders of partitions that have none."),
@@ -200,13 +213,18 @@ const struct conf_key conf_keys[CONF_KEYS] = {
              "Write a trace (docs/trace.md) into this file, which is emptied first. One "
              "file for each consumer. Not set: no trace."),
     [KEY_ZOOKEEPER_CLAIM] =
-        WORD("zookeeper.claim", "single", "single", claims, "",
-             "How the partitions of an attempt are claimed: one znode after the other."),
+        WORD("zookeeper.claim", "auto", "auto, single, multi", claims, "",
+             "How partitions are claimed: single: one znode after the other; multi: many in one "
+             "transaction (safe). auto: single with zookeeper.mode=compat, multi with safe."),
     [KEY_ZOOKEEPER_COALESCE] =
-        BOOLEAN("zookeeper.coalesce", "true", "true", only_true, "",
-                "Changes that are seen during a rebalance cause one more, not one each."),
-    [KEY_ZOOKEEPER_COMMIT] = WORD("zookeeper.commit", "blind", "blind", blind, "",
-                                  "Offsets are written whoever owns the partition by then."),
+        BOOLEAN("zookeeper.coalesce", "true", "true, false", both, "",
+                "Changes that are seen during a rebalance cause one more, not one each. false: "
+                "zookeeper.mode=safe only."),
+    [KEY_ZOOKEEPER_COMMIT] =
+        WORD("zookeeper.commit", "auto", "auto, blind, session", blind, "",
+             "How offsets are written: blind: whoever owns the partition and whatever is there by "
+             "then; session: in the session that claimed it, over the version that is known "
+             "(safe). auto: blind with zookeeper.mode=compat, session with safe."),
     [KEY_ZOOKEEPER_CONNECT] = TEXT(
         "zookeeper.connect", CONF_CONNECT, "host:port,host:port,.../chroot", "zk.connect",
         "The ZooKeeper servers, with the chroot of the Kafka cluster, if it has one, once at the "
@@ -216,24 +234,52 @@ const struct conf_key conf_keys[CONF_KEYS] = {
                      "zookeeper.session.timeout.ms", 1, 2147483647, "zk.connectiontimeout.ms",
                      "How long the first connection to ZooKeeper may take."),
     [KEY_ZOOKEEPER_FENCE] =
-        WORD("zookeeper.fence", "none", "none", fences, "",
-             "What stops delivery while ZooKeeper cannot be reached: nothing, so two members may "
-             "deliver the same messages."),
-    [KEY_ZOOKEEPER_GIVE_UP] = WORD("zookeeper.give.up", "retries", "retries", give_ups, "",
-                                   "When a rebalance is given up: after rebalance.max.retries."),
+        WORD("zookeeper.fence", "auto", "auto, none, disconnect, lease", fences, "",
+             "What stops delivery while ZooKeeper cannot be reached: none: nothing, so two members "
+             "may deliver the same messages; disconnect: the loss of the connection; lease: the "
+             "end of what the session is sure to live (both safe). auto: none with "
+             "zookeeper.mode=compat, lease with safe."),
+    [KEY_ZOOKEEPER_GIVE_UP] =
+        WORD("zookeeper.give.up", "auto", "auto, retries, never", give_ups, "",
+             "When a rebalance is given up: retries: after rebalance.max.retries (compat); never: "
+             "a partition that is another's is watched (safe). auto: by zookeeper.mode."),
+    [KEY_ZOOKEEPER_HAND_OVER_MS] = INTEGER(
+        "zookeeper.hand.over.ms", 4000, 0, 2147483647, "",
+        "With zookeeper.mode=safe: how long a partition that goes to another member waits for the "
+        "application to finish what it holds of it. Afterwards that is not committed any more, and "
+        "the other member gets it again. Members of Kafka 0.8 give up after 6 seconds."),
+    [KEY_ZOOKEEPER_KEEP_UNMOVED] =
+        BOOLEAN("zookeeper.keep.unmoved", "true", "true, false", both, "",
+                "With zookeeper.mode=safe: partitions that stay with a member are not stopped by a "
+                "rebalance. false: all are given back and claimed again, as compat does."),
+    [KEY_ZOOKEEPER_LEASE_PROBE] = WORD(
+        "zookeeper.lease.probe", "write", "write, sync", probes, "",
+        "With zookeeper.fence=lease: what renews the lease. write: pairs of transactions that "
+        "change nothing, which only a leader with a quorum answers; sync: cheaper, and open to a "
+        "leader that has been deposed and does not know it yet."),
     [KEY_ZOOKEEPER_MODE] =
         WORD("zookeeper.mode", "compat", "compat", modes, "",
-             "The character of the member: what Kafka 0.8.2 does, faults included."),
-    [KEY_ZOOKEEPER_RELEASE] = WORD("zookeeper.release", "blind", "blind", blind, "",
-                                   "Owner znodes are deleted without a look at whose they are."),
+             "The character of the member: compat: what Kafka 0.8.2 does, faults included; safe: "
+             "the same znodes without its faults (docs/safe-mode.md)."),
+    [KEY_ZOOKEEPER_OBSERVER] =
+        WORD("zookeeper.observer", "own", "own, process", observers, "",
+             "With zookeeper.mode=safe: who reads the group: own: each member; process: one more "
+             "session for all members of the group on a loop, whose watches spare the servers a "
+             "herd."),
+    [KEY_ZOOKEEPER_RELEASE] =
+        WORD("zookeeper.release", "auto", "auto, blind, session", blind, "",
+             "How owner znodes are deleted: blind: without a look at whose they are; session: only "
+             "our own, as we made it (safe). auto: blind with zookeeper.mode=compat, session with "
+             "safe."),
     [KEY_ZOOKEEPER_SESSION_TIMEOUT_MS] =
         INTEGER("zookeeper.session.timeout.ms", 6000, 1, 2147483647,
                 "session.timeout.ms, zk.sessiontimeout.ms",
                 "How long ZooKeeper keeps the registration and claims of a member that it does not "
                 "hear from; the server may choose another value near it."),
     [KEY_ZOOKEEPER_SYNC_BEFORE_READ] =
-        BOOLEAN("zookeeper.sync.before.read", "false", "false", only_false, "",
-                "Make the server catch up with its leader before the group is read."),
+        BOOLEAN("zookeeper.sync.before.read", "false", "true, false", both, "",
+                "Make the server catch up with its leader before the group is read. true: "
+                "zookeeper.mode=safe only."),
     [KEY_ZOOKEEPER_SYNC_TIME_MS] =
         INTEGER("zookeeper.sync.time.ms", 2000, 0, 2147483647, "zk.synctime.ms",
                 "How far a ZooKeeper server may be behind; acts as the default of "
@@ -245,16 +291,16 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "rebalance."),
     [KEY_ZOOKEEPER_WATCH_BROKERS] =
         WORD("zookeeper.watch.brokers", "auto", "auto, true, false", by_variant, "",
-             "Rebalance when a broker comes or goes. auto: false with zookeeper.variant=0.8, else "
-             "true."),
+             "Rebalance when a broker comes or goes (compat only). auto: false with "
+             "zookeeper.variant=0.8, else true."),
     [KEY_ZOOKEEPER_WATCH_OWNERS] =
-        BOOLEAN("zookeeper.watch.owners", "false", "false", only_false, "",
-                "Watch the owner znode of a contested partition instead of trying again after "
-                "rebalance.backoff.ms."),
+        WORD("zookeeper.watch.owners", "auto", "auto, true, false", by_variant, "",
+             "Watch owner znodes: our own, so that a foreign delete is noticed, and contested ones "
+             "instead of trying again (safe). auto: false with zookeeper.mode=compat, true with "
+             "safe."),
 };
 
 #define WITH_KAFKA "acts with offsets.storage=kafka only, which is not available in this version"
-#define WITH_SAFE  "acts with zookeeper.mode=safe only, which is not available in this version"
 #define WITH_COORDINATOR                                                                           \
     "belongs to the coordinator's protocols (group.protocol=classic), which are not available in " \
     "this version"
@@ -269,15 +315,11 @@ static const struct conf_refused refused[] = {
     {"group.instance.id", WITH_COORDINATOR, false},
     {"heartbeat.interval.ms", WITH_COORDINATOR, true},
     {"key.deserializer", WITH_BYTES, true},
-    {"max.poll.interval.ms", WITH_COORDINATOR, true},
     {"offsets.channel.backoff.ms", WITH_KAFKA, true},
     {"offsets.channel.socket.timeout.ms", WITH_KAFKA, true},
     {"offsets.commit.max.retries", WITH_KAFKA, true},
     {"shallowiterator.enable", "was removed in Kafka 0.8 (KAFKA-732)", false},
     {"value.deserializer", WITH_BYTES, true},
-    {"zookeeper.keep.unmoved", WITH_SAFE, false},
-    {"zookeeper.lease.probe", WITH_SAFE, false},
-    {"zookeeper.observer", WITH_SAFE, false},
 };
 
 const char *conf_key_alias(const struct conf_key *key, const char *name)

@@ -28,6 +28,19 @@ struct held {
     int64_t offset;
     int64_t position;       /* while paused: what the closed gate said */
     int64_t high_watermark; /* as last told by a leader before; -1 */
+
+    /* safe */
+    struct gate_lease *lease; /* NULL in compat; a reference */
+    uint64_t number;
+    bool is_continuation; /* of a paused one: it goes on where it stopped */
+};
+
+/* A claim that was ended and may still be in the application's hands. */
+struct ended {
+    const char *topic; /* the hub's */
+    int32_t partition;
+    uint64_t number;
+    struct claim *claims; /* references */
 };
 
 struct lost {
@@ -43,9 +56,12 @@ struct fetching {
     size_t source_count;
     struct sink **sinks;
     size_t sink_count;
-    struct held *held; /* sorted by topic and partition */
-    size_t held_count;
+    struct held **held; /* sorted by topic and partition; each stays in its place while it is held,
+                         * as the tag by which fetchers know it */
+    size_t held_count, held_cap;
     struct zkc_owned *owned; /* as many; what is lent to callers */
+    struct ended *ended;     /* room for all that is held, too, so that ending cannot fail */
+    size_t ended_count, ended_cap;
     struct leader_query *query;
     struct lost *lost; /* to be told from the loop */
     size_t lost_count, lost_cap;
@@ -102,28 +118,32 @@ void fetching_room(struct fetching *f, zkc_stream *stream)
 
 /* ---- partitions ---- */
 
-static struct held *find_held(struct fetching *f, const char *topic, int32_t partition)
+/* Where it stands, or belongs. */
+static size_t place_of(const struct fetching *f, const char *topic, int32_t partition)
 {
     size_t lo = 0, hi = f->held_count;
     struct topic_partition want = {topic, partition};
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        struct topic_partition tp = {f->held[mid].topic, f->held[mid].partition};
-        int order = topic_partition_compare(tp, want);
-        if (order == 0)
-            return &f->held[mid];
-        if (order < 0)
+        struct topic_partition tp = {f->held[mid]->topic, f->held[mid]->partition};
+        if (topic_partition_compare(tp, want) < 0)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return NULL;
+    return lo;
 }
 
-static struct held *held_of(struct fetching *f, uint64_t tag)
+static struct held *find_held(const struct fetching *f, const char *topic, int32_t partition)
 {
-    assert(tag < f->held_count);
-    return &f->held[tag];
+    size_t at = place_of(f, topic, partition);
+    struct held *h = at < f->held_count ? f->held[at] : NULL;
+    return h && h->partition == partition && strcmp(h->topic, topic) == 0 ? h : NULL;
+}
+
+static struct held *held_of(uint64_t tag)
+{
+    return (struct held *)(uintptr_t)tag;
 }
 
 static int64_t held_position(const struct held *h)
@@ -173,11 +193,41 @@ static void tell_lost(evutil_socket_t fd, short what, void *arg)
     }
 }
 
+/* A claim of the partition, which is or will be held; NULL: out of memory. */
+static struct claim *make_claim(struct fetching *f, const struct held *h, int64_t position)
+{
+    struct claim *claim =
+        claim_new(h->sink->stream, h->partition, position, tracing_wants_deliveries(f->o.tracing));
+    if (!claim)
+        return NULL;
+    claim->topic = h->topic;
+    if (h->lease)
+        claim_bind(claim, h->lease);
+    return claim;
+}
+
+/* Puts a new claim in the place of the old one, which is closed. */
+static enum zkc_err renew_claim(struct fetching *f, struct held *h, int64_t position,
+                                bool is_continuation)
+{
+    struct claim *claim = make_claim(f, h, position);
+    if (!claim)
+        return ZKC_ERR_NOMEM;
+    claim_close(h->claim, GATE_REVOKED);
+    tracing_deliveries(f->o.tracing, h->claim);
+    if (h->lease)
+        claim_replace(claim, h->claim, is_continuation);
+    else
+        claim_unref(h->claim);
+    h->claim = claim;
+    return ZKC_OK;
+}
+
 /* ---- what the sources say ---- */
 
 static void take_chunk(struct fetching *f, struct source *s, const struct fetcher_output *o)
 {
-    struct held *h = held_of(f, o->tag);
+    struct held *h = held_of(o->tag);
     h->high_watermark = o->chunk.high_watermark;
     struct chunk chunk = {.claim = h->claim,
                           .fetch_offset = o->chunk.offset,
@@ -196,7 +246,7 @@ static void take_chunk(struct fetching *f, struct source *s, const struct fetche
 
 static void take_error(struct fetching *f, struct source *s, const struct fetcher_output *o)
 {
-    struct held *h = held_of(f, o->tag);
+    struct held *h = held_of(o->tag);
     char text[512];
     fetcher_error_text(source_fetcher(s), o, text, sizeof text);
     log_line(f->o.log, 3, LOG_FACILITY_FETCH, "%s", text);
@@ -210,9 +260,21 @@ static void take_error(struct fetching *f, struct source *s, const struct fetche
     f->o.on_error(o->error.err, text, f->o.user);
 }
 
+/* In compat the gate of the claim moves, and what is queued stays, as in 0.8.2. A claim under a
+ * lease whose position was known is replaced: what the application still finishes of it must not be
+ * taken for something at the new place. */
+static void move_claim(struct fetching *f, struct held *h, int64_t position)
+{
+    if (h->lease && gate_position(&h->claim->gate) >= 0 && !renew_claim(f, h, position, false))
+        return;
+    gate_move(&h->claim->gate, position);
+    if (h->lease)
+        claim_skip(h->claim, position);
+}
+
 static void take_moved(struct fetching *f, const struct fetcher_output *o)
 {
-    struct held *h = held_of(f, o->tag);
+    struct held *h = held_of(o->tag);
     if (o->moved.why == FETCHER_WHY_OUT_OF_RANGE)
         log_line(f->o.log, 4, LOG_FACILITY_FETCH,
                  "[%s,%d] offset %lld is out of range: reset to %lld (auto.offset.reset)", h->topic,
@@ -223,12 +285,12 @@ static void take_moved(struct fetching *f, const struct fetcher_output *o)
     if (h->is_paused)
         h->position = o->moved.new_offset;
     else
-        gate_move(&h->claim->gate, o->moved.new_offset);
+        move_claim(f, h, o->moved.new_offset);
 }
 
 static void take_leader_lost(struct fetching *f, struct source *s, const struct fetcher_output *o)
 {
-    struct held *h = held_of(f, o->tag);
+    struct held *h = held_of(o->tag);
     log_cause(f->o.log, 4, LOG_FACILITY_FETCH, "leader lost",
               "[%s,%d] is not fetched from broker %d (%s) any more: %s; looking for its leader",
               h->topic, h->partition, source_broker_id(s), source_address(s),
@@ -263,7 +325,7 @@ static void drop_unkept(struct source *s, void *user)
         return;
     f->has_unkept = false;
     for (size_t i = 0; i < f->held_count; i++) {
-        struct held *h = &f->held[i];
+        struct held *h = f->held[i];
         struct topic_partition tp = {h->topic, h->partition};
         struct fetcher_status status;
         if (h->source || !fetcher_status(source_fetcher(s), tp, &status))
@@ -339,7 +401,7 @@ void fetching_leaders(struct fetching *f, const struct group_leader *list, size_
                                    .partition = {h->topic, h->partition},
                                    .add = {.from = h->from,
                                            .offset = h->offset,
-                                           .tag = (uint64_t)(h - f->held),
+                                           .tag = (uint64_t)(uintptr_t)h,
                                            .sink = (uint64_t)(uintptr_t)h->sink,
                                            .sink_has_room = sink_has_room(h->sink),
                                            .is_paused = h->is_paused}};
@@ -356,62 +418,87 @@ void fetching_ask(struct fetching *f, uint32_t seq, const char *host, int32_t po
 
 /* ---- holding and letting go ---- */
 
-static struct claim *new_claim(struct fetching *f, const struct held *h, int64_t position)
+static void held_free(struct held *h)
 {
-    if (!h->sink)
-        return NULL;
-    struct claim *claim =
-        claim_new(h->sink->stream, h->partition, position, tracing_wants_deliveries(f->o.tracing));
-    if (claim)
-        claim->topic = h->topic;
-    return claim;
+    claims_end(h->claim);
+    gate_lease_unref(h->lease);
+    free(h);
 }
 
-static bool hold(struct fetching *f, struct held *h, const struct zkc_owned *o)
+/* NULL: out of memory. */
+static struct held *held_new(struct fetching *f, const struct zkc_owned *o, uint64_t number,
+                             struct gate_lease *lease)
 {
     zkc_stream *stream = stream_find(f->o.hub, o->topic, o->stream);
-    if (!stream)
-        return false;
+    struct held *h = stream ? malloc(sizeof *h) : NULL;
+    if (!h)
+        return NULL;
     *h = (struct held){.topic = stream_hub_topic(f->o.hub, o->topic),
                        .partition = o->partition,
                        .thread = o->stream,
                        .sink = sink_of(f, stream),
                        .from = FETCHER_FROM_OFFSET,
                        .offset = o->offset,
-                       .high_watermark = -1};
+                       .high_watermark = -1,
+                       .lease = lease ? gate_lease_ref(lease) : NULL,
+                       .number = number};
     if (o->offset == ZKC_OFFSET_BEGINNING)
         h->from = FETCHER_FROM_EARLIEST;
     else if (o->offset == FETCHING_END)
         h->from = FETCHER_FROM_LATEST;
     else if (o->offset < 0)
         h->from = FETCHER_FROM_RESET;
-    if (!h->topic)
+    h->claim = h->topic && h->sink ? make_claim(f, h, o->offset < 0 ? -1 : o->offset) : NULL;
+    if (h->claim)
+        return h;
+    held_free(h);
+    return NULL;
+}
+
+/* Room for so many. */
+static bool reserve(struct fetching *f, size_t count)
+{
+    if (count <= f->held_cap)
+        return true;
+    size_t cap = f->held_cap ? f->held_cap : 8;
+    while (cap < count)
+        cap *= 2;
+    struct held **held = realloc(f->held, cap * sizeof(struct held *));
+    f->held = held ? held : f->held;
+    struct zkc_owned *owned = realloc(f->owned, cap * sizeof *owned);
+    f->owned = owned ? owned : f->owned;
+    if (!held || !owned)
         return false;
-    h->claim = new_claim(f, h, o->offset < 0 ? -1 : o->offset);
-    return h->sink && h->claim;
+    f->held_cap = cap;
+    return true;
 }
 
 enum zkc_err fetching_hold(struct fetching *f, const struct zkc_owned *list, size_t count)
 {
     assert(f->held_count == 0);
-    free(f->held);
-    free(f->owned);
-    f->held = calloc(count + 1, sizeof *f->held);
-    f->owned = calloc(count + 1, sizeof *f->owned);
-    if (!f->held || !f->owned)
+    if (!reserve(f, count))
         return ZKC_ERR_NOMEM;
-    for (size_t i = 0; i < count; i++)
-        if (!hold(f, &f->held[i], &list[i])) {
-            for (size_t k = 0; k <= i; k++)
-                claim_unref(f->held[k].claim);
+    for (; f->held_count < count; f->held_count++) {
+        struct held *h = held_new(f, &list[f->held_count], 0, NULL);
+        if (!h) {
+            while (f->held_count > 0)
+                held_free(f->held[--f->held_count]);
             return ZKC_ERR_NOMEM;
         }
-    f->held_count = count;
+        f->held[f->held_count] = h;
+    }
     for (size_t i = 0; i < count; i++)
-        tracing_own_begin(f->o.tracing, f->held[i].topic, f->held[i].partition, list[i].offset);
+        tracing_own_begin(f->o.tracing, f->held[i]->topic, f->held[i]->partition, list[i].offset);
     if (count == 0)
         sweep(f);
     return ZKC_OK;
+}
+
+static void drop_queued(struct fetching *f, struct held *h)
+{
+    stream_drop_closed(h->sink->stream);
+    sink_drain(h->sink);
+    tell_rooms(f);
 }
 
 static void let_go(struct fetching *f, struct held *h, enum gate_state gates, const char *why)
@@ -434,12 +521,12 @@ void fetching_stop(struct fetching *f, enum gate_state gates, const char *why,
                    struct zkc_owned **list, size_t *count)
 {
     for (size_t i = 0; i < f->held_count; i++) {
-        struct held *h = &f->held[i];
+        struct held *h = f->held[i];
         let_go(f, h, gates, why);
         f->owned[i] = (struct zkc_owned){h->topic, h->partition, h->thread, h->position};
     }
     for (size_t i = 0; i < f->held_count; i++)
-        claim_unref(f->held[i].claim);
+        held_free(f->held[i]);
     *list = f->owned;
     *count = f->held_count;
     f->held_count = 0;
@@ -449,12 +536,111 @@ void fetching_stop(struct fetching *f, enum gate_state gates, const char *why,
         sink_drain(f->sinks[i]);
     }
     tell_rooms(f);
+    stream_hub_look_again(f->o.hub);
+}
+
+/* ---- one by one ---- */
+
+enum zkc_err fetching_start(struct fetching *f, const struct zkc_owned *owned, uint64_t number,
+                            struct gate_lease *lease)
+{
+    assert(!find_held(f, owned->topic, owned->partition));
+    size_t ended_max = f->ended_count + f->held_count + 1;
+    if (ended_max > f->ended_cap) {
+        struct ended *ended = realloc(f->ended, ended_max * 2 * sizeof *ended);
+        if (!ended)
+            return ZKC_ERR_NOMEM;
+        f->ended = ended;
+        f->ended_cap = ended_max * 2;
+    }
+    struct held *h = reserve(f, f->held_count + 1) ? held_new(f, owned, number, lease) : NULL;
+    if (!h)
+        return ZKC_ERR_NOMEM;
+    size_t at = place_of(f, h->topic, h->partition);
+    memmove(&f->held[at + 1], &f->held[at], (f->held_count - at) * sizeof(struct held *));
+    f->held[at] = h;
+    f->held_count++;
+    tracing_own_begin(f->o.tracing, h->topic, h->partition, owned->offset);
+    return ZKC_OK;
+}
+
+bool fetching_end(struct fetching *f, const char *topic, int32_t partition, uint64_t number,
+                  enum gate_state gate, const char *why, struct zkc_owned *owned)
+{
+    struct held *h = find_held(f, topic, partition);
+    if (!h || h->number != number) {
+        const char *name = stream_hub_topic(f->o.hub, topic);
+        if (name && f->ended_count < f->ended_cap)
+            f->ended[f->ended_count++] = (struct ended){name, partition, number, NULL};
+        return false;
+    }
+    let_go(f, h, gate, why);
+    *owned = (struct zkc_owned){h->topic, h->partition, h->thread, h->position};
+    size_t at = place_of(f, topic, partition);
+    memmove(&f->held[at], &f->held[at + 1], (--f->held_count - at) * sizeof(struct held *));
+    claims_drained(h->claim, true);
+    f->ended[f->ended_count++] = (struct ended){h->topic, h->partition, number, h->claim};
+    h->claim = NULL;
+    drop_queued(f, h);
+    stream_hub_look_again(f->o.hub);
+    held_free(h);
+    if (f->held_count == 0)
+        sweep(f);
+    return true;
+}
+
+static void forget_ended(struct fetching *f, size_t at)
+{
+    claims_end(f->ended[at].claims);
+    f->ended[at] = f->ended[--f->ended_count];
+}
+
+bool fetching_take_drained(struct fetching *f, struct drained *out)
+{
+    for (size_t i = 0; i < f->ended_count; i++) {
+        const struct ended *e = &f->ended[i];
+        if (!claims_drained(e->claims, false))
+            continue;
+        *out = (struct drained){e->topic, e->partition, e->number, claims_finished(e->claims)};
+        forget_ended(f, i);
+        return true;
+    }
+    return false;
+}
+
+bool fetching_void(struct fetching *f, uint64_t number, struct drained *was)
+{
+    bool is_found = false;
+    for (size_t i = f->ended_count; i-- > 0;) {
+        const struct ended *e = &f->ended[i];
+        if (number != 0 && e->number != number)
+            continue;
+        if (was)
+            *was = (struct drained){e->topic, e->partition, e->number, claims_finished(e->claims)};
+        forget_ended(f, i);
+        is_found = true;
+    }
+    return is_found;
+}
+
+void fetching_finished(struct fetching *f, fetching_finished_fn *fn, void *user)
+{
+    for (size_t i = 0; i < f->held_count; i++) {
+        const struct held *h = f->held[i];
+        struct drained d = {h->topic, h->partition, h->number, claims_finished(h->claim)};
+        fn(&d, user);
+    }
+    for (size_t i = 0; i < f->ended_count; i++) {
+        const struct ended *e = &f->ended[i];
+        struct drained d = {e->topic, e->partition, e->number, claims_finished(e->claims)};
+        fn(&d, user);
+    }
 }
 
 void fetching_owned(struct fetching *f, struct zkc_owned **list, size_t *count)
 {
     for (size_t i = 0; i < f->held_count; i++) {
-        const struct held *h = &f->held[i];
+        const struct held *h = f->held[i];
         f->owned[i] = (struct zkc_owned){h->topic, h->partition, h->thread, held_position(h)};
     }
     *list = f->owned;
@@ -504,27 +690,6 @@ static void feed_one(struct held *h, enum fetcher_input_type type)
     source_feed(h->source, &in);
 }
 
-static void drop_queued(struct fetching *f, struct held *h)
-{
-    stream_drop_closed(h->sink->stream);
-    sink_drain(h->sink);
-    tell_rooms(f);
-}
-
-/* Ends the claim and makes a new one at h->from, h->offset. */
-static enum zkc_err renew_claim(struct fetching *f, struct held *h)
-{
-    int64_t position = h->from == FETCHER_FROM_OFFSET ? h->offset : -1;
-    struct claim *claim = new_claim(f, h, position);
-    if (!claim)
-        return ZKC_ERR_NOMEM;
-    claim_close(h->claim, GATE_REVOKED);
-    tracing_deliveries(f->o.tracing, h->claim);
-    claim_unref(h->claim);
-    h->claim = claim;
-    return ZKC_OK;
-}
-
 enum zkc_err fetching_seek(struct fetching *f, const char *topic, int32_t partition, int64_t offset)
 {
     struct held *h = find_held(f, topic, partition);
@@ -539,8 +704,10 @@ enum zkc_err fetching_seek(struct fetching *f, const char *topic, int32_t partit
                                              : FETCHER_FROM_OFFSET;
     h->offset = offset < 0 ? -1 : offset;
     h->position = h->offset;
+    h->is_continuation = false;
     if (!h->is_paused) {
-        enum zkc_err err = renew_claim(f, h);
+        enum zkc_err err =
+            renew_claim(f, h, h->from == FETCHER_FROM_OFFSET ? h->offset : -1, false);
         if (err) {
             h->from = before.from;
             h->offset = before.offset;
@@ -560,7 +727,7 @@ enum zkc_err fetching_pause(struct fetching *f, const char *topic, int32_t parti
     if (h->is_paused)
         return ZKC_OK;
     h->position = claim_close(h->claim, GATE_REVOKED);
-    h->is_paused = true;
+    h->is_paused = h->is_continuation = true;
     tracing_deliveries(f->o.tracing, h->claim);
     feed_one(h, FETCHER_IN_PAUSE);
     if (h->position >= 0) { /* what was fetched beyond it is fetched again */
@@ -579,11 +746,9 @@ enum zkc_err fetching_resume(struct fetching *f, const char *topic, int32_t part
         return ZKC_ERR_NOT_OWNED;
     if (!h->is_paused)
         return ZKC_OK;
-    struct claim *claim = new_claim(f, h, h->position);
-    if (!claim)
-        return ZKC_ERR_NOMEM;
-    claim_unref(h->claim);
-    h->claim = claim;
+    enum zkc_err err = renew_claim(f, h, h->position, h->is_continuation);
+    if (err)
+        return err;
     h->is_paused = false;
     feed_one(h, FETCHER_IN_RESUME);
     return ZKC_OK;
@@ -592,7 +757,7 @@ enum zkc_err fetching_resume(struct fetching *f, const char *topic, int32_t part
 void fetching_trace_deliveries(struct fetching *f)
 {
     for (size_t i = 0; i < f->held_count; i++)
-        tracing_deliveries(f->o.tracing, f->held[i].claim);
+        tracing_deliveries(f->o.tracing, f->held[i]->claim);
 }
 
 /* ---- statistics ---- */
@@ -609,6 +774,10 @@ static void held_stats(const struct held *h, struct json *j)
     json_int(j, "position", position);
     json_int(j, "log_end", end);
     json_int(j, "lag", position >= 0 && end >= 0 ? end - position : -1);
+    if (h->lease) {
+        json_int(j, "claim", (int64_t)h->number);
+        json_int(j, "finished", claims_finished(h->claim));
+    }
     json_object_end(j);
 }
 
@@ -620,7 +789,7 @@ void fetching_stats(struct fetching *f, struct json *j)
     json_list_end(j);
     json_list_begin(j, "partitions");
     for (size_t i = 0; i < f->held_count; i++)
-        held_stats(&f->held[i], j);
+        held_stats(f->held[i], j);
     json_list_end(j);
 }
 
@@ -661,10 +830,12 @@ void fetching_free(struct fetching *f)
         return;
     leader_query_free(f->query);
     for (size_t i = 0; i < f->held_count; i++) {
-        claim_close(f->held[i].claim, GATE_REVOKED);
-        claim_unref(f->held[i].claim);
+        claim_close(f->held[i]->claim, GATE_REVOKED);
+        held_free(f->held[i]);
     }
     free(f->held);
+    fetching_void(f, 0, NULL);
+    free(f->ended);
     for (size_t i = 0; i < f->source_count; i++)
         source_free(f->sources[i]);
     free(f->sources);

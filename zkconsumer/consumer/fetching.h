@@ -46,6 +46,39 @@ void fetching_free(struct fetching *f); /* NULL is allowed */
 ZKC_MUST_CHECK enum zkc_err fetching_hold(struct fetching *f, const struct zkc_owned *list,
                                           size_t count);
 
+/* ---- one by one, as safe has it ---- */
+
+/* Takes one more partition over, which is not held yet, under a lease. `number`: the machine's of
+ * the claim. ZKC_ERR_NOMEM */
+ZKC_MUST_CHECK enum zkc_err fetching_start(struct fetching *f, const struct zkc_owned *owned,
+                                           uint64_t number, struct gate_lease *lease);
+
+/* Lets go of the partition, if it is held by this claim: true, and owned->offset is what the gate
+ * said. What the application has in its hands of it is waited for: fetching_take_drained(). A claim
+ * that could not be held for lack of memory is drained. */
+bool fetching_end(struct fetching *f, const char *topic, int32_t partition, uint64_t number,
+                  enum gate_state gate, const char *why, struct zkc_owned *owned);
+
+/* A claim that was ended, of which nothing is in the application's hands: true, each once. */
+struct drained {
+    const char *topic; /* lent as long as the hub */
+    int32_t partition;
+    uint64_t number;
+    int64_t finished; /* next after what the application has finished; -1: nothing */
+};
+bool fetching_take_drained(struct fetching *f, struct drained *out);
+
+/* What is out of an ended claim does not count any more; 0: of all that were ended. True: there was
+ * one, and *was is it (NULL is allowed). */
+bool fetching_void(struct fetching *f, uint64_t number, struct drained *was);
+
+/* What the application has finished of what is held, and of what was ended and is not drained.
+ * Calls fn for each. */
+typedef void fetching_finished_fn(const struct drained *finished, void *user);
+void fetching_finished(struct fetching *f, fetching_finished_fn *fn, void *user);
+
+/* ---- all at once, as compat has it ---- */
+
 /* Lets go of everything: closes the gates, drops what is queued, forgets the partitions. The list
  * is what the gates said, by topic and number; lent until the next call here. `why` is for the
  * trace: release, lost, exit. */

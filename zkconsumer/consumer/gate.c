@@ -217,6 +217,55 @@ void claim_void(struct claim *claim)
     atomic_store(&claim->is_void, true);
 }
 
+void claim_replace(struct claim *claim, struct claim *older, bool is_continuation)
+{
+    claim->older = older;
+    claim->is_continuation = is_continuation;
+}
+
+/* Nothing of the older ones is out any more: they are not needed. */
+static void drop_drained(struct claim *claim)
+{
+    while (claim->older && claim_is_drained(claim->older)) {
+        struct claim *older = claim->older;
+        claim->older = older->older;
+        claim->is_continuation = claim->is_continuation && older->is_continuation;
+        claim_unref(older);
+    }
+}
+
+int64_t claims_finished(struct claim *newest)
+{
+    struct claim *claim = newest;
+    if (!newest)
+        return -1;
+    for (;;) {
+        drop_drained(claim);
+        if (!claim->older || !claim->is_continuation)
+            return atomic_load(&claim->finished);
+        claim = claim->older;
+    }
+}
+
+bool claims_drained(struct claim *newest, bool wants_drained)
+{
+    bool is_drained = true;
+    for (struct claim *claim = newest; claim; claim = claim->older)
+        is_drained =
+            (wants_drained ? claim_want_drained(claim) : claim_is_drained(claim)) && is_drained;
+    return is_drained;
+}
+
+void claims_end(struct claim *newest)
+{
+    while (newest) {
+        struct claim *older = newest->older;
+        claim_void(newest);
+        claim_unref(newest);
+        newest = older;
+    }
+}
+
 static bool runs_grow(struct runs *runs)
 {
     size_t cap = runs->cap ? runs->cap * 2 : 8;

@@ -130,9 +130,13 @@ struct claim {
     struct gate_lease *lease; /* NULL: not bound; a reference */
     _Atomic int64_t handed;   /* offset after the last message handed out */
     _Atomic int64_t finished; /* the application is done with everything below; -1 not known */
-    atomic_bool
-        drain_wanted;    /* the loop wants to hear when nothing is in the application's hands */
-    atomic_bool is_void; /* what is still out does not count any more */
+    atomic_bool drain_wanted; /* the loop wants to hear when all that was handed out is finished */
+    atomic_bool is_void;      /* what is still out does not count any more */
+
+    /* The loop's: the claim that this one has replaced while the partition stayed ours (a pause, a
+     * seek), as long as something of it is out; a reference. */
+    struct claim *older;
+    bool is_continuation; /* of what `older` had reached; else from somewhere else */
 };
 
 /* A claim with one reference; `is_traced`: record what is handed out. NULL: out of memory. Loop's
@@ -168,6 +172,17 @@ void claim_skip(struct claim *claim, int64_t position);
 
 /* From now on claim_finish() changes nothing. Loop's thread. */
 void claim_void(struct claim *claim);
+
+/* Claims of one partition that have followed each other, newest first. Loop's thread.
+ *
+ * `claim` takes the place of `older`, which is closed, and takes over the reference to it. */
+void claim_replace(struct claim *claim, struct claim *older, bool is_continuation);
+/* What the application has finished without a gap, by all of them; of none (NULL): -1. */
+int64_t claims_finished(struct claim *newest);
+/* Nothing of any is out; with `wants_drained`, see claim_want_drained(). */
+bool claims_drained(struct claim *newest, bool wants_drained);
+/* Makes all void, and gives the references back. NULL is allowed. */
+void claims_end(struct claim *newest);
 
 /* gate_close() that also waits out a hand-out that is being recorded for the trace: afterwards
  * claim_collect() gives everything up to the position returned. Loop's thread. */

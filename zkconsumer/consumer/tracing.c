@@ -49,7 +49,7 @@ static void write_header(struct tracing *t, const struct conf_view *conf)
     if (!j)
         return;
     uname(&host);
-    json_text(j, "mode", "zookeeper:compat");
+    json_text(j, "mode", conf_mode_name(conf->mode));
     json_text(j, "variant", variant_name(conf->variant));
     json_text(j, "strategy", strategy_name(conf->strategy));
     json_bool(j, "zookeeper.watch.brokers", conf->watch_brokers);
@@ -474,6 +474,45 @@ void tracing_fetch(struct tracing *t, bool starts, const char *topic, int32_t pa
     json_textf(j, NULL, "%s/%d", topic, partition);
     json_list_end(j);
     trace_end(t->trace);
+}
+
+/* The lease's clock counts system suspend, the trace's does not: what is left of it is the same. */
+static int64_t lease_end_ns(int64_t end_ms)
+{
+    int64_t left_ms = end_ms == INT64_MIN ? 0 : end_ms - loop_now_ms();
+    return loop_now_ns() + left_ms * 1000000;
+}
+
+void tracing_lease(struct tracing *t, int64_t session_id, int64_t end_ms)
+{
+    struct json *j = begin(t, TRACE_ATTEMPTS, "lease");
+    if (!j)
+        return;
+    json_hex(j, "sid", (uint64_t)session_id);
+    json_int(j, "until",
+             end_ms == INT64_MAX ? INT64_MAX : trace_time(t->trace, lease_end_ns(end_ms)));
+    trace_end(t->trace);
+}
+
+static void handed_over(struct tracing *t, const char *ev, const char *topic, int32_t partition,
+                        int64_t offset)
+{
+    struct json *j = begin(t, TRACE_ATTEMPTS, ev);
+    if (!j)
+        return;
+    add_partition(j, topic, partition);
+    json_int(j, "o", offset);
+    trace_end(t->trace);
+}
+
+void tracing_processed(struct tracing *t, const char *topic, int32_t partition, int64_t finished)
+{
+    handed_over(t, "processed", topic, partition, finished);
+}
+
+void tracing_void(struct tracing *t, const char *topic, int32_t partition, int64_t finished)
+{
+    handed_over(t, "void", topic, partition, finished);
 }
 
 static void on_delivered(const struct claim *claim, const struct delivered *run, void *user)

@@ -4,6 +4,7 @@
  *
  * When anything fails the client has no socket any more: settle() finds that out after every call
  * and goes DOWN, from where the timer starts the next attempt after a backoff. */
+#include "zkconsumer/io/boot_clock.h"
 #include "zkconsumer/io/zk_session_internal.h"
 
 #include <assert.h>
@@ -116,6 +117,7 @@ static void tell_connected(struct zk_session *s)
     struct zk_session_event event = {.type = ZK_SESSION_EVENT_CONNECTED,
                                      .session_id = zoo_client_id(s->client.zh)->client_id,
                                      .timeout_ms = zoo_recv_timeout(s->client.zh),
+                                     .connect_sent_ms = s->attempted_ms,
                                      .server = s->client.server};
 
     event.is_new = !s->has_session || event.session_id != s->id;
@@ -428,6 +430,7 @@ static void attempt(struct zk_session *s)
     }
     s->link = ZK_LINK_CONNECTING;
     s->attempt_until_ms = zk_session_now_ms() + attempt_ms(s);
+    s->attempted_ms = boot_clock_ms();
     zk_client_connect(&s->client);
     explain_failure(s, false);
     settle(s);

@@ -50,6 +50,8 @@ struct zk_session_event {
     int64_t session_id; /* CONNECTED, SUSPENDED, EXPIRED */
     bool is_new;        /* CONNECTED: not the session of the last CONNECTED */
     int32_t timeout_ms; /* CONNECTED: as the server granted it; counts, not what was asked for */
+    int64_t connect_sent_ms; /* CONNECTED: when the connect request was sent that the server has
+                              * answered, or some time before; on boot_clock_ms() */
     const char *server; /* CONNECTED: "127.0.0.1:2181"; borrowed */
     const char *text;   /* UNREACHABLE, AUTH_FAILED: which server, why, what to do; borrowed */
 };

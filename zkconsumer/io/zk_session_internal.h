@@ -69,6 +69,7 @@ struct zk_session {
 
     unsigned failures;          /* attempts since the last connection */
     unsigned short_connections; /* in a row: cut soon after they were there */
+    int64_t attempted_ms;       /* the attempt under way has begun; on boot_clock_ms() */
     int64_t attempt_until_ms;   /* when to give the attempt under way up */
     int64_t failing_since_ms;   /* of the first of these */
     int64_t noticed_at_ms;      /* last UNREACHABLE; INT64_MIN: none */

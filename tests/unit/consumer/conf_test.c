@@ -92,25 +92,34 @@ static const struct set_case {
     {"zookeeper.mode", "compat", "compat", NULL},
     {"zookeeper.mode", "safe", NULL,
      "zookeeper.mode=safe is not available in this version; use compat"},
+    {"zookeeper.mode", "fast", NULL, "compat"},
     {"zookeeper.variant", "documented", "documented", NULL},
     {"zookeeper.variant", "0.9", NULL, "0.8, 0.7, documented"},
     {"zookeeper.watch.brokers", "true", "true", NULL},
-    {"zookeeper.coalesce", "false", NULL, "not available"},
-    {"zookeeper.watch.owners", "true", NULL, "not available"},
-    {"zookeeper.claim", "multi", NULL, "use single"},
-    {"zookeeper.release", "session", NULL, "use blind"},
-    {"zookeeper.commit", "session", NULL, "use blind"},
-    {"zookeeper.fence", "lease", NULL, "use none"},
-    {"zookeeper.fence", "disconnect", NULL, "use none"},
-    {"zookeeper.sync.before.read", "true", NULL, "use false"},
-    {"zookeeper.give.up", "never", NULL, "use retries"},
+    {"zookeeper.coalesce", "false", "false", NULL},
+    {"zookeeper.watch.owners", "true", "true", NULL},
+    {"zookeeper.claim", "multi", "multi", NULL},
+    {"zookeeper.claim", "double", NULL, "auto, single, multi"},
+    {"zookeeper.release", "session", "session", NULL},
+    {"zookeeper.commit", "session", "session", NULL},
+    {"zookeeper.fence", "lease", "lease", NULL},
+    {"zookeeper.fence", "disconnect", "disconnect", NULL},
+    {"zookeeper.sync.before.read", "true", "true", NULL},
+    {"zookeeper.give.up", "never", "never", NULL},
+    {"zookeeper.observer", "process", "process", NULL},
+    {"zookeeper.hand.over.ms", "0", "0", NULL},
+    {"zookeeper.hand.over.ms", "-1", NULL, "out of range"},
+    {"max.poll.interval.ms", "0", "0", NULL},
+    {"acknowledgement.mode", "explicit", "explicit", NULL},
+    {"acknowledgement.mode", "implicit", NULL, "explicit?"},
     {"partition.assignment.strategy", "sticky", NULL, "not available"},
     {"offsets.storage", "kafka", NULL, "use zookeeper"},
     {"dual.commit.enabled", "true", NULL, "use false"},
     {"dual.commit.enabled", "false", "false", NULL},
     {"exclude.internal.topics", "false", "false", NULL},
-    {"zookeeper.lease.probe", "write", NULL, "zookeeper.mode=safe"},
-    {"zookeeper.keep.unmoved", "true", NULL, "zookeeper.mode=safe"},
+    {"zookeeper.lease.probe", "sync", "sync", NULL},
+    {"zookeeper.lease.probe", "read", NULL, "write, sync"},
+    {"zookeeper.keep.unmoved", "false", "false", NULL},
     {"offsets.commit.max.retries", "5", NULL, "offsets.storage=kafka"},
     {"bootstrap.servers", "a:9092", NULL, "zookeeper.connect"},
     {"metadata.broker.list", "a:9092", NULL, "zookeeper.connect"},
@@ -371,7 +380,8 @@ static const struct load_case {
     {"negative value", "zookeeper.session.timeout.ms=-5\n", ":1: zookeeper.session.timeout.ms=-5",
      NULL},
     {"bad word", "# x\npartition.assignment.strategy=rangee\n", ":2: partition.assign", NULL},
-    {"value of later", "zookeeper.mode=safe\n", ":1: zookeeper.mode=safe is not available", NULL},
+    {"value of later", "group.protocol=classic\n", ":1: group.protocol=classic is not available",
+     NULL},
     {"strict", "strict.config=true\nno.such=1\n", ":2: unknown key no.such", NULL},
     {"strict, said later", "no.such=1\nstrict.config=true\n", ":1: unknown key no.such", NULL},
     {"strict, key of others", "strict.config=true\nbootstrap.servers=a\n", ":2: bootstrap.servers",
@@ -579,6 +589,82 @@ static void test_settings_that_contradict_each_other(void **state)
     assert_int_equal(conf_read(conf, &v, NULL, NULL, why, sizeof why), ZKC_OK);
 }
 
+/* What only one of the modes acts on is refused with the other: nobody is to believe in it. */
+static const struct mode_case {
+    const char *key, *value;
+    bool works_in_compat, works_in_safe;
+} mode_cases[] = {
+    {"acknowledgement.mode", "auto", true, true},
+    {"acknowledgement.mode", "taken", true, false},
+    {"acknowledgement.mode", "next", false, true},
+    {"acknowledgement.mode", "explicit", false, true},
+    {"max.poll.interval.ms", "1000", true, true},
+    {"partition.assignment.strategy", "ceil", true, true},
+    {"rebalance.max.retries", "9", true, true},
+    {"zookeeper.claim", "auto", true, true},
+    {"zookeeper.claim", "single", true, true},
+    {"zookeeper.claim", "multi", false, true},
+    {"zookeeper.coalesce", "false", false, true},
+    {"zookeeper.commit", "blind", true, true},
+    {"zookeeper.commit", "session", false, true},
+    {"zookeeper.fence", "none", true, true},
+    {"zookeeper.fence", "disconnect", false, true},
+    {"zookeeper.fence", "lease", false, true},
+    {"zookeeper.give.up", "retries", true, false},
+    {"zookeeper.give.up", "never", false, true},
+    {"zookeeper.hand.over.ms", "4000", false, true},
+    {"zookeeper.keep.unmoved", "true", false, true},
+    {"zookeeper.lease.probe", "write", false, true},
+    {"zookeeper.observer", "own", false, true},
+    {"zookeeper.release", "session", false, true},
+    {"zookeeper.sync.before.read", "true", false, true},
+    {"zookeeper.variant", "0.8", true, true},
+    {"zookeeper.variant", "0.7", true, false},
+    {"zookeeper.variant", "documented", true, false},
+    {"zookeeper.watch.brokers", "true", true, false},
+    {"zookeeper.watch.brokers", "false", true, true},
+    {"zookeeper.watch.owners", "true", false, true},
+    {"zookeeper.watch.owners", "false", true, true},
+};
+
+static void check_mode_case(const struct mode_case *c, bool is_safe)
+{
+    zkc_conf *conf = zkc_conf_new();
+    struct conf_view v;
+    char why[400] = "", want[200];
+    assert_non_null(conf);
+    set(conf, "zookeeper.connect", "a:1");
+    set(conf, "zookeeper.mode", is_safe ? "safe" : "compat");
+    set(conf, c->key, c->value);
+    bool works = is_safe ? c->works_in_safe : c->works_in_compat;
+    enum zkc_err err = conf_read(conf, &v, NULL, NULL, why, sizeof why);
+    snprintf(want, sizeof want, "%s=%s acts with zookeeper.mode=%s only", c->key, c->value,
+             is_safe ? "compat" : "safe");
+    if (err != (works ? ZKC_OK : ZKC_ERR_CONFIG) || (err && strcmp(why, want)))
+        fail_msg("%s=%s: %s, %s", c->key, c->value, zkc_err_name(err), why);
+    zkc_conf_free(conf);
+}
+
+static void test_settings_of_the_other_mode(void **state)
+{
+    (void)state;
+    for (const struct mode_case *c = mode_cases; c < mode_cases + ARRAY_LEN(mode_cases); c++) {
+        check_mode_case(c, false);
+    }
+}
+
+static void test_a_poll_limit_in_compat_is_told(void **state)
+{
+    zkc_conf *conf = *state;
+    struct warned warned;
+    set(conf, "zookeeper.connect", "a:1");
+    set(conf, "zookeeper.mode", "compat");
+    set(conf, "max.poll.interval.ms", "1000");
+    read_view(conf, &warned);
+    assert_int_equal(warned.count, 1);
+    assert_non_null(strstr(warned.text[0], "max.poll.interval.ms acts with zookeeper.mode=safe"));
+}
+
 static void test_attempts_that_end_before_the_session(void **state)
 {
     zkc_conf *conf = *state;
@@ -664,6 +750,8 @@ int main(void)
         T(test_view_of_the_switches),
         T(test_view_of_the_rest),
         T(test_settings_that_contradict_each_other),
+        T(test_a_poll_limit_in_compat_is_told),
+        cmocka_unit_test(test_settings_of_the_other_mode),
         T(test_attempts_that_end_before_the_session),
         T(test_other_names_are_noticed_once),
         T(test_without_memory),

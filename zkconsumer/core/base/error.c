@@ -25,6 +25,7 @@ static const struct {
     {ZKC_ERR_NOT_RELEASED, "ZKC_ERR_NOT_RELEASED",
      "closed, but what is owned ends only with its session"},
     {ZKC_ERR_END, "ZKC_ERR_END", "end of stream"},
+    {ZKC_ERR_EVICTED, "ZKC_ERR_EVICTED", "not asked for messages for too long"},
 };
 
 const char *zkc_err_text(enum zkc_err err)

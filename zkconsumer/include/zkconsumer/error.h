@@ -31,7 +31,9 @@ enum zkc_err {
     ZKC_ERR_WRONG_PROCESS = -116, /* called in a forked child: the handle belongs to the parent */
     ZKC_ERR_NOT_RELEASED = -117, /* closed, but the ephemeral znodes could not be given back; they
                                   * end with the session */
-    ZKC_ERR_END = -118         /* the stream has ended: its consumer is closed */
+    ZKC_ERR_END = -118,        /* the stream has ended: its consumer is closed */
+    ZKC_ERR_EVICTED = -119     /* the application has not asked for messages for
+                                * max.poll.interval.ms: what was owned is given back */
 };
 
 /* A sentence for people; never NULL, static. */
