@@ -1,17 +1,14 @@
 /* zkstudy sim: a scenario for one seed or many, under the checkers. */
 #include "study/command_common.h"
+#include "study/command_trace.h"
 #include "study/commands.h"
 #include "study/run/run.h"
-#include "study/trace/event_json.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 enum { SCENARIO, SEED, MODE, SET, TRACE, LEVEL, OPTION_COUNT };
 
@@ -25,47 +22,6 @@ static const struct cli_option options[OPTION_COUNT] = {
 };
 
 static const struct common_options common = {SCENARIO, SEED, MODE, SET};
-
-/* ---- the trace ---- */
-
-#define LINE_MAX_BYTES ((size_t)16 * 1024 * 1024)
-
-struct writing {
-    gzFile out;
-    struct buf line;
-    int level;
-    bool failed;
-};
-
-static void write_event(const struct trace_event *e, void *user)
-{
-    struct writing *w = user;
-    buf_clear(&w->line);
-    trace_event_json(e, &w->line);
-    w->failed = w->failed || w->line.failed ||
-                gzwrite(w->out, w->line.data, (unsigned)w->line.len) != (int)w->line.len;
-}
-
-static bool open_trace(struct writing *w, const char *path, int level)
-{
-    size_t len = strlen(path);
-    bool is_gzip = len > 3 && strcmp(path + len - 3, ".gz") == 0;
-    buf_init(&w->line, LINE_MAX_BYTES);
-    w->level = level;
-    w->out = gzopen(path, is_gzip ? "wb" : "wbT"); /* T: as it is */
-    if (!w->out)
-        report_error("--trace=%s: %s", path, strerror(errno));
-    return w->out != NULL;
-}
-
-static bool close_trace(struct writing *w, const char *path)
-{
-    bool ok = w->out && gzclose(w->out) == Z_OK && !w->failed;
-    buf_deinit(&w->line);
-    if (!ok)
-        report_error("--trace=%s: could not be written", path);
-    return ok;
-}
 
 /* ---- the table ---- */
 
@@ -210,7 +166,7 @@ static enum cli_exit run_all(const struct cli_args *args, const struct scenario 
 {
     const char *path = cli_args_text(args, TRACE, NULL);
     struct totals t = {.tts = calloc((size_t)(last - first + 1), sizeof(uint64_t))};
-    struct writing w = {0};
+    struct trace_writer w = {0};
     int64_t level = 1;
     char why[256];
     if (!t.tts) {
@@ -227,11 +183,11 @@ static enum cli_exit run_all(const struct cli_args *args, const struct scenario 
         free(t.tts);
         return CLI_FAILED;
     }
-    bool ok = !path || open_trace(&w, path, (int)level);
-    struct trace_sink sink = {(int)level, write_event, &w};
+    bool ok = !path || trace_writer_open(&w, path);
+    struct trace_sink sink = {(int)level, trace_writer_emit, &w};
     ok = ok && run_seeds(s, first, last, path ? &sink : NULL, &t);
     if (path && w.out)
-        ok = close_trace(&w, path) && ok;
+        ok = trace_writer_close(&w, path) && ok;
     if (ok)
         print_totals(&t);
     free(t.tts);

@@ -142,8 +142,27 @@ void counted(struct check *c, enum check_id id, uint64_t n)
     c->tallies[id].found += n;
 }
 
+/* What a capture of ZooKeeper's traffic cannot show; NULL: it can, or the trace is of members. */
+static const char *not_captured(const struct check *c, enum check_id id)
+{
+    if (!c->is_capture)
+        return NULL;
+    switch (id) {
+    case CHECK_C3:
+    case CHECK_C4:
+    case CHECK_C5:
+    case CHECK_Z4: return "a capture does not show when members fetch, and from where";
+    case CHECK_C10:
+    case CHECK_DUPLICATES:
+    case CHECK_SKIPPED: return c->has_deliveries ? NULL : "a capture does not show deliveries";
+    default: return NULL;
+    }
+}
+
 void violated(struct check *c, enum check_id id, uint64_t ref, const char *fmt, ...)
 {
+    if (not_captured(c, id))
+        return;
     char detail[512];
     va_list args;
     va_start(args, fmt);
@@ -229,6 +248,7 @@ static void take_run(struct check *c, const struct trace_event *e)
     if (s->level < c->level)
         c->level = s->level;
     c->is_compat = c->is_compat && strcmp(e->run.mode, "zookeeper:safe") != 0;
+    c->is_capture = c->is_capture || e->run.is_capture;
     for (size_t i = 0; i < e->run.topic_count; i++)
         for (int32_t p = 0; p < e->run.topics[i].partitions; p++)
             partition_of(c, (struct topic_partition){e->run.topics[i].name, p}, NULL);
@@ -239,6 +259,7 @@ static void take_other(struct check *c, const struct trace_event *e)
     switch (e->type) {
     case TRACE_RUN: take_run(c, e); break;
     case TRACE_END: c->has_end = true; break;
+    case TRACE_DELIVER: c->has_deliveries = true; break;
     case TRACE_PHASE:
         c->has_phases = true;
         snprintf(c->phase, sizeof c->phase, "%s", e->phase.name);
@@ -318,6 +339,8 @@ uint64_t check_violations(const struct check *c)
 /* Why an invariant cannot be decided from what was in the trace; NULL: it can. */
 static const char *unknown(const struct check *c, enum check_id id)
 {
+    if (not_captured(c, id))
+        return not_captured(c, id);
     switch (id) {
     case CHECK_C6: return c->has_produce ? NULL : "the trace does not say what was produced";
     case CHECK_C7:

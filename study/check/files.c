@@ -1,21 +1,13 @@
 #include "study/check/files.h"
 #include "study/check/decode.h"
-#include "zkconsumer/core/base/buf.h"
+#include "study/check/line_reader.h"
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <zlib.h>
-
-#define CHUNK 65536
 
 struct file {
     const char *path;
-    gzFile in;
-    uint8_t *chunk;
-    int chunk_len, chunk_at;
-    struct buf line;
-    uint64_t number; /* of the line */
+    struct line_reader lines;
     struct trace_decoder decoder;
     struct trace_event event; /* the next one */
     bool has_event;
@@ -41,52 +33,12 @@ static void problem(struct trace_files *f, struct file *x, const char *what)
     x->has_problem = true;
     if (f->problem_count < TRACE_PROBLEMS_KEPT) {
         struct why text;
-        why_set(&text, "%s:%" PRIu64 ": %s", x->path, x->number, what);
+        why_set(&text, "%s:%" PRIu64 ": %s", x->path, x->lines.number, what);
         f->problems[f->problem_count] = strdup(text.text);
         if (!f->problems[f->problem_count])
             return;
     }
     f->problem_count++;
-}
-
-/* ---- lines ---- */
-
-enum got { GOT_LINE, GOT_CUT, GOT_END, GOT_ERROR, GOT_LONG };
-
-static bool fill(struct file *x)
-{
-    x->chunk_at = 0;
-    x->chunk_len = gzread(x->in, x->chunk, CHUNK);
-    return x->chunk_len > 0;
-}
-
-/* The next line, without its end. A line that is too long is passed over. */
-static enum got next_line(struct file *x)
-{
-    buf_clear(&x->line);
-    x->number++;
-    bool is_long = false;
-    for (;;) {
-        if (x->chunk_at == x->chunk_len && !fill(x)) {
-            if (x->chunk_len < 0)
-                return GOT_ERROR;
-            int code;
-            gzerror(x->in, &code);
-            if (code == Z_BUF_ERROR) /* the compressed data stop in the middle */
-                return GOT_CUT;
-            return x->line.len ? GOT_CUT : GOT_END;
-        }
-        uint8_t *from = x->chunk + x->chunk_at;
-        size_t left = (size_t)(x->chunk_len - x->chunk_at);
-        uint8_t *end = memchr(from, '\n', left);
-        size_t len = end ? (size_t)(end - from) : left;
-        if (!is_long)
-            buf_append(&x->line, from, len);
-        is_long = is_long || x->line.failed;
-        x->chunk_at += (int)len + (end != NULL);
-        if (end)
-            return is_long ? GOT_LONG : GOT_LINE;
-    }
 }
 
 /* ---- events ---- */
@@ -130,22 +82,23 @@ static void advance(struct trace_files *f, struct file *x)
     struct why why;
     x->has_event = false;
     while (!x->has_event && !x->is_over) {
-        switch (next_line(x)) {
-        case GOT_LONG: problem(f, x, "expected lines of at most 16 MiB"); continue;
-        case GOT_ERROR: problem(f, x, gzerror(x->in, &(int){0})); /* fall through */
-        case GOT_END: at_end(f, x); return;
-        case GOT_CUT: /* of a process that was killed that is no surprise */
+        switch (line_reader_next(&x->lines)) {
+        case LINE_LONG: problem(f, x, "expected lines of at most 16 MiB"); continue;
+        case LINE_ERROR: problem(f, x, line_reader_error(&x->lines)); /* fall through */
+        case LINE_END: at_end(f, x); return;
+        case LINE_CUT: /* of a process that was killed that is no surprise */
             if (x->is_virtual || !x->number_of_events)
                 problem(f, x, "the file is cut short in the middle of this line");
             at_end(f, x);
             return;
-        case GOT_LINE: break;
+        case LINE_WHOLE: break;
         }
-        if (x->line.len == 0) {
+        if (x->lines.line.len == 0) {
             problem(f, x, "expected an event, found an empty line");
             continue;
         }
-        enum trace_line kind = trace_decode(&x->decoder, buf_bytes(&x->line), &x->event, &why);
+        enum trace_line kind =
+            trace_decode(&x->decoder, buf_bytes(&x->lines.line), &x->event, &why);
         if (kind == TRACE_LINE_BROKEN) {
             problem(f, x, why.text);
             continue;
@@ -164,18 +117,11 @@ static enum zkc_err open_one(struct trace_files *f, struct file *x, const char *
 {
     x->path = path;
     trace_decoder_init(&x->decoder);
-    buf_init(&x->line, TRACE_LINE_MAX);
-    x->chunk = malloc(CHUNK);
-    if (!x->chunk)
-        return ZKC_ERR_NOMEM;
-    errno = 0;
-    x->in = gzopen(path, "rb");
-    if (!x->in) {
-        why_set(why, "%s: %s", path, errno ? strerror(errno) : "out of memory");
-        return errno ? ZKC_ERR_SYSTEM : ZKC_ERR_NOMEM;
-    }
+    enum zkc_err err = line_reader_open(&x->lines, path, TRACE_LINE_MAX, why);
+    if (err)
+        return err;
     advance(f, x);
-    if (x->has_event && x->event.type == TRACE_RUN && x->number == 1)
+    if (x->has_event && x->event.type == TRACE_RUN && x->lines.number == 1)
         return ZKC_OK;
     why_set(why, "%s", f->problem_count ? f->problems[f->problem_count - 1] : "");
     if (!f->problem_count)
@@ -212,11 +158,8 @@ void trace_files_close(struct trace_files *f)
         return;
     for (size_t i = 0; i < f->count; i++) {
         struct file *x = &f->list[i];
-        if (x->in)
-            gzclose(x->in);
-        free(x->chunk);
+        line_reader_close(&x->lines);
         free(x->member);
-        buf_deinit(&x->line);
         trace_decoder_deinit(&x->decoder);
     }
     for (size_t i = 0; i < TRACE_PROBLEMS_KEPT; i++)
@@ -258,7 +201,7 @@ const char *trace_files_place(const struct trace_files *f)
 {
     struct trace_files *own = (struct trace_files *)f;
     snprintf(own->place, sizeof own->place, "%s:%" PRIu64, f->last ? f->last->path : "",
-             f->last ? f->last->number : 0);
+             f->last ? f->last->lines.number : 0);
     return f->place;
 }
 

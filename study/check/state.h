@@ -184,10 +184,12 @@ struct check {
     struct settings *settings;
     size_t settings_count;
     bool is_compat, is_virtual;
+    bool is_capture; /* what members do is derived from what they asked ZooKeeper for */
     int level;
 
     /* what the trace has */
-    bool has_txns, has_offset_txns, has_ops, has_produce, has_claims, has_phases, has_view_lists;
+    bool has_txns, has_offset_txns, has_ops, has_produce, has_claims, has_phases, has_view_lists,
+        has_deliveries;
     bool has_end, is_over;
     bool watches_overtaken; /* a fault let answers overtake notifications */
     uint64_t fault_ns;      /* the last fault or heal */

@@ -132,6 +132,8 @@ struct trace_event {
             const char *mode, *variant, *strategy, *scenario;
             uint64_t seed;
             bool is_virtual; /* the clock */
+            bool is_capture; /* derived from what passed between members and ZooKeeper: what a
+                              * member does inside is not seen */
             int level;
             uint32_t member_count; /* at the start */
             const struct trace_topic {
