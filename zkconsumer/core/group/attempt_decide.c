@@ -16,12 +16,6 @@ static int by_consumer_id(const void *x, const void *y)
     return strcmp(a->consumer_id, b->consumer_id);
 }
 
-static void hash_bytes(uint64_t *hash, const void *data, size_t len) /* FNV-1a */
-{
-    for (const uint8_t *p = data; len-- > 0; p++)
-        *hash = (*hash ^ *p) * 0x100000001b3u;
-}
-
 static void fill_members(const struct attempt *a, struct attempt_view *v)
 {
     for (size_t i = 0; i < a->member_count; i++) {
@@ -66,19 +60,6 @@ static bool view_make(const struct attempt *a, struct attempt_view *v)
     fill_members(a, v);
     fill_topics(a, v);
     return true;
-}
-
-static uint64_t view_hash(const struct attempt_view *v, size_t members, size_t topics)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < members; i++)
-        hash_bytes(&hash, v->members[i].consumer_id, strlen(v->members[i].consumer_id) + 1);
-    for (size_t i = 0; i < topics; i++) {
-        hash_bytes(&hash, v->topics[i].topic, strlen(v->topics[i].topic) + 1);
-        for (size_t k = 0; k < v->topics[i].count; k++)
-            hash_bytes(&hash, &v->topics[i].partitions[k], sizeof(int32_t));
-    }
-    return hash;
 }
 
 static bool find_self(const struct attempt *a, size_t *self)
@@ -163,7 +144,7 @@ static void say_view(const struct attempt *a, struct group_outputs *out)
     struct group_output *o = group_emit(out, GROUP_OUT_VIEW);
     o->view.rebalance = a->rebalance;
     o->view.attempt = a->number;
-    o->view.hash = view_hash(&a->view, a->member_count, topics);
+    o->view.hash = group_view_hash(a->view.members, a->member_count, a->view.topics, topics);
     o->view.members = a->view.members;
     o->view.member_count = a->member_count;
     o->view.topics = a->view.topics;

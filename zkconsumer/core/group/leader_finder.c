@@ -60,6 +60,15 @@ enum zkc_err finder_want(struct leader_finder *f, const struct finder_wanted *li
     return ZKC_OK;
 }
 
+void finder_unwant(struct leader_finder *f, uint32_t topic_index, int32_t partition)
+{
+    size_t at = position(f, topic_index, partition);
+    if (at == f->wanted_count || compare(&f->wanted[at], topic_index, partition) != 0)
+        return;
+    f->wanted_count--;
+    memmove(&f->wanted[at], &f->wanted[at + 1], (f->wanted_count - at) * sizeof *f->wanted);
+}
+
 void finder_clear(struct leader_finder *f, struct lane *lanes)
 {
     if (f->state == FINDER_SCANNING)
@@ -134,6 +143,10 @@ static const struct scanned_broker *next_reachable(struct leader_finder *f,
 static void ask_next(struct leader_finder *f, int64_t now_ms, struct group_outputs *out)
 {
     size_t topic_count;
+    if (f->wanted_count == 0) { /* a question for no topics would be one for all */
+        f->state = FINDER_IDLE;
+        return;
+    }
     const struct scanned_broker *b = next_reachable(f, out);
     if (!b) {
         group_notice(out, 4, "fetch", ZKC_OK,

@@ -41,6 +41,9 @@ void finder_deinit(struct leader_finder *f);
 ZKC_MUST_CHECK enum zkc_err finder_want(struct leader_finder *f, const struct finder_wanted *list,
                                         size_t count);
 
+/* This partition's leader is not wanted any more. */
+void finder_unwant(struct leader_finder *f, uint32_t topic_index, int32_t partition);
+
 /* Nothing is wanted any more; a round under way is forgotten. */
 void finder_clear(struct leader_finder *f, struct lane *lanes);
 

@@ -54,6 +54,26 @@ void group_notice(struct group_outputs *out, int level, const char *facility, en
     o->notice.text = text;
 }
 
+static void hash_bytes(uint64_t *hash, const void *data, size_t len) /* FNV-1a */
+{
+    for (const uint8_t *p = data; len-- > 0; p++)
+        *hash = (*hash ^ *p) * 0x100000001b3u;
+}
+
+uint64_t group_view_hash(const struct group_view_member *members, size_t member_count,
+                         const struct group_view_topic *topics, size_t topic_count)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < member_count; i++)
+        hash_bytes(&hash, members[i].consumer_id, strlen(members[i].consumer_id) + 1);
+    for (size_t i = 0; i < topic_count; i++) {
+        hash_bytes(&hash, topics[i].topic, strlen(topics[i].topic) + 1);
+        for (size_t k = 0; k < topics[i].count; k++)
+            hash_bytes(&hash, &topics[i].partitions[k], sizeof(int32_t));
+    }
+    return hash;
+}
+
 static void emit_op(struct lane *lane, enum group_lane which, struct group_outputs *out)
 {
     lane->parked = false;

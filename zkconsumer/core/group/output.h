@@ -264,6 +264,10 @@ const char *group_text(struct group_outputs *out, const char *fmt, ...) ZKC_PRIN
 void group_notice(struct group_outputs *out, int level, const char *facility, enum zkc_err err,
                   const char *fmt, ...) ZKC_PRINTF(5, 6);
 
+/* Of the members and partitions of a view, both sorted: equal views have equal hashes. */
+uint64_t group_view_hash(const struct group_view_member *members, size_t member_count,
+                         const struct group_view_topic *topics, size_t topic_count);
+
 /* ---- lanes ---- */
 
 /* The operation under way in a lane. A write or read whose connection was lost is kept and sent

@@ -92,6 +92,9 @@ int64_t zk_safe_deadline_ms(const struct zk_safe *m);
 /* What is owned, its gate open, by topic name and partition; lent until the next step. */
 const struct group_claim *zk_safe_owned(const struct zk_safe *m, size_t *count);
 
+/* It has left for good (GROUP_IN_LEAVE) and its session is closed: it may be freed. */
+bool zk_safe_is_closed(const struct zk_safe *m);
+
 /* connecting, registering, joining, moving (something is claimed, given back or waited for),
  * owning, idle, leaving, evicted, closed. Static. */
 const char *zk_safe_state_name(const struct zk_safe *m);

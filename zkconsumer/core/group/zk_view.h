@@ -16,6 +16,7 @@
 
 #include "zkconsumer/core/assign/assign.h"
 #include "zkconsumer/core/group/input.h"
+#include "zkconsumer/core/zk/filter.h"
 #include "zkconsumer/core/zk/registration.h"
 
 /* Members and topics of a group that are dealt with; a view of more is not acted on. */
@@ -29,8 +30,19 @@ struct zk_view_registration {
     int64_t session_id; /* that has registered it: ephemeralOwner */
     bool is_readable;
     struct zk_registration registration; /* without subscriptions when not readable */
-    char *why;                           /* why it is not readable, or Java cannot read it; NULL */
+    struct zk_filter *filter;            /* of a filter's registration */
 };
+
+/* Reads the data of /consumers/<g>/ids/<consumer_id>. What is odd about it is in `why`, ""
+ * otherwise; `is_readable` tells whether it counts nevertheless. On success *out has one reference.
+ *
+ * ZKC_ERR_NOMEM */
+ZKC_MUST_CHECK enum zkc_err zk_view_registration_read(const char *consumer_id, int64_t session_id,
+                                                      struct bytes data,
+                                                      bool exclude_internal_topics,
+                                                      struct zk_view_registration **out,
+                                                      struct why *why);
+void zk_view_registration_unref(struct zk_view_registration *r); /* NULL is allowed */
 
 /* Immutable once it is there, but for the assignments that are computed on first need. */
 struct zk_view {
@@ -45,6 +57,12 @@ struct zk_view {
     struct assign_member *assign_members; /* filters expanded */
     struct zk_view_rest *rest;            /* memory behind all this, and the assignments */
 };
+
+/* A view of these: registrations sorted by consumer id, of which the view takes references of its
+ * own, and topics sorted by name, which are copied. NULL: out of memory. One reference. */
+struct zk_view *zk_view_new(struct zk_view_registration *const *registrations, size_t member_count,
+                            const struct group_view_topic *topics, size_t topic_count,
+                            int64_t pzxid);
 
 void zk_view_ref(struct zk_view *v);
 void zk_view_unref(struct zk_view *v); /* NULL is allowed */
@@ -65,7 +83,7 @@ struct zk_viewer_config {
     size_t subscription_count;
     bool exclude_internal_topics;
     bool sync_before_read; /* zookeeper.sync.before.read */
-    bool coalesce; /* events during a round join one further round; otherwise each event one */
+    bool coalesce; /* events during a round join one further round; otherwise each is one more */
     unsigned bugs; /* enum zk_safe_bug */
 };
 
@@ -83,9 +101,8 @@ void zk_viewer_feed(struct zk_viewer *v, const struct group_input *in, struct gr
 /* Reads again although no watch has fired. */
 void zk_viewer_refresh(struct zk_viewer *v);
 
-/* Begins a round when there is a reason and a connection, and sends what there is room for. Returns
- * true when a round has begun. */
-bool zk_viewer_run(struct zk_viewer *v, int64_t now_ms, struct group_outputs *out);
+/* Begins a round when there is a reason and a connection, and sends what there is room for. */
+void zk_viewer_run(struct zk_viewer *v, int64_t now_ms, struct group_outputs *out);
 
 /* A round is under way. */
 bool zk_viewer_is_busy(const struct zk_viewer *v);

@@ -1,0 +1,388 @@
+/* The inside of zk_safe: only for its own files.
+ *
+ *   zk_safe.c            birth, one step, what the step leaves to do, leaving
+ *   zk_safe_member.c     session, registration, lease probes, views
+ *   zk_safe_partition.c  one partition: the table of states
+ *   zk_safe_batch.c      what goes in transactions of many partitions: claims and releases
+ *   zk_safe_offsets.c    where offsets are kept: reading, committing, what a reread finds
+ *
+ * A partition is *poked* when something about it has changed; the end of each step lets all that
+ * were poked act. Operations are told apart by seq; what they point to lives in the arena of the
+ * step. */
+#ifndef ZKC_GROUP_ZK_SAFE_PARTS_H
+#define ZKC_GROUP_ZK_SAFE_PARTS_H
+
+#include "zkconsumer/core/base/arena.h"
+#include "zkconsumer/core/base/buf.h"
+#include "zkconsumer/core/group/creator.h"
+#include "zkconsumer/core/group/leader_finder.h"
+#include "zkconsumer/core/group/zk_safe.h"
+
+#define SAFE_BATCH_MAX     100  /* partitions in one transaction */
+#define SAFE_PROBE_OFFSETS 32   /* offsets whose versions a probe checks */
+#define SAFE_REFUSED_MS    1000 /* an operation that was refused is tried again after this */
+#define SAFE_ODD_OFFSET_MS 5000 /* a stored offset that is no number is read again after this */
+#define SAFE_OUTPUTS_SPARE 16   /* one more partition acts only while there is room for so many */
+#define SAFE_CLAIM_VERSION 1    /* of an owner node that was created and set; Java's is 0 */
+#define SAFE_JOBS_MAX      8    /* commits of the application; later ones join the last */
+
+/* Where the member is; see safe_move(). */
+enum safe_phase { CONNECTING, REGISTERING, IN, LEAVING, CLOSING, CLOSED };
+
+enum safe_registering {
+    REG_NONE, /* to be created */
+    REG_CREATING,
+    REG_UNSURE, /* to be looked at */
+    REG_LOOKING,
+    REG_WAITING, /* another session's node: its event is awaited */
+    REG_OURS,
+};
+
+/* Of a partition: docs/safe-mode.md, "One partition". */
+enum safe_state { FREE, CLAIMING, LOOKING, WAITING, UNSURE, HELD, OWNED, STOPPED, RELEASING };
+#define SAFE_STATE_COUNT (RELEASING + 1)
+
+enum safe_op {
+    OP_NONE,
+    OP_CLAIM,
+    OP_LOOK,    /* getData of the owner node, with a watch: who has it */
+    OP_RESOLVE, /* sync, then the same */
+    OP_READ,    /* the offset, then exists of the owner node, with a watch */
+    OP_REREAD,  /* sync, the offset, exists */
+    OP_COMMIT,
+    OP_RELEASE,
+    /* of the member */
+    OP_REGISTER,
+    OP_LOOK_ID, /* sync, exists with a watch */
+    OP_PROBE,
+    OP_PARENT, /* a parent of owner or offset nodes */
+    OP_HINT,   /* children of owners/<topic>: what is taken */
+};
+
+enum safe_parent { PARENT_THERE, PARENT_WANTED, PARENT_MAKING }; /* until shown otherwise: there */
+
+/* A topic that the member has had to do with. Lives as long as the member. */
+struct safe_topic {
+    char *name;
+    uint32_t index;
+    int64_t retry_at_ms;
+    enum { HINT_NONE, HINT_WANTED, HINT_ASKED } hint;
+    enum safe_parent owners, offsets;
+    struct creator creator; /* of whichever parent is being made */
+};
+
+enum safe_found { FOUND_NONE, FOUND_OURS, FOUND_OTHERS };
+
+struct safe_partition {
+    struct safe_topic *topic;
+    int32_t partition;
+    int32_t thread; /* of the claim */
+    int32_t thread_wanted;
+    enum safe_state state;
+    bool is_wanted; /* by the last view */
+    bool must_move; /* released and claimed again: another thread, or keep.unmoved is off */
+    bool is_taken;  /* known to be another's: looked at before it is claimed */
+
+    enum safe_op op;       /* under way; at most one */
+    unsigned answers_left; /* of its parts */
+    bool op_lost;
+    int refused;           /* ZooKeeper's code of a part that was refused; ZK_OK */
+    enum safe_found found; /* what the parts found */
+    int64_t found_offset;  /* -1: none */
+    int32_t found_version; /* -1: no node */
+    bool found_forced;     /* with a leading zero: a forced reset */
+    bool found_odd;        /* no number */
+    int64_t retry_at_ms;   /* nothing is sent before */
+
+    enum safe_op unsure_of; /* what made it UNSURE: OP_CLAIM, OP_RELEASE, or OP_NONE: an event */
+    uint64_t claim;         /* number of the last; 0: none yet */
+    bool is_open;           /* its gate */
+    bool is_lost;           /* the session has ended: to be told and forgotten */
+    bool is_drained;        /* nothing of the claim is in the application's hands */
+    bool is_void;           /* what is does not count */
+    bool is_asked;          /* the deadline has passed, positions were asked for a last time */
+    int64_t deadline_ms;    /* of the hand-over */
+    int64_t finished;       /* -1: nothing */
+    int64_t to_commit;      /* finished as far as it is to be committed; -1: nothing */
+    bool is_rewind;         /* to_commit is written whatever was committed */
+    int64_t committed;      /* -1: no node */
+    int32_t version;        /* of the offset node; -1: no node */
+    bool unsure_offset;     /* reread before anything is written */
+    int64_t sent_offset;    /* of the commit last sent, alone or in a release; -1: none */
+    int64_t late_commit;    /* of the planted bug; -1: none */
+    bool is_told_odd;
+    int64_t waiting_since_ms; /* INT64_MAX: not waiting */
+    bool is_told_waiting;
+
+    bool is_poked;
+    struct safe_partition *next_poked;
+};
+
+/* A transaction under way. */
+struct safe_batch {
+    enum safe_op op;
+    size_t count;
+    struct safe_partition *partitions[SAFE_BATCH_MAX];
+    uint16_t first[SAFE_BATCH_MAX]; /* part of the transaction at which the partition begins */
+};
+
+/* An operation under way. */
+struct safe_sent {
+    uint32_t seq;
+    enum safe_op op; /* OP_NONE: answered */
+    struct safe_partition *partition;
+    struct safe_batch *batch; /* owned */
+    struct safe_topic *topic;
+    enum { STEP_LAST, STEP_SYNC, STEP_OWNER, STEP_OFFSET } step; /* which part this is */
+};
+
+/* A commit of the application. */
+struct safe_job {
+    uint32_t id;
+    struct safe_partition **partitions; /* that are not settled yet */
+    size_t count, cap;
+    enum zkc_err err;
+    struct why why;
+};
+
+struct zk_safe {
+    struct zk_safe_config config; /* its pointers are those below, or NULL */
+    char *group, *consumer_id, *ids_path, *id_path;
+    struct zk_subscription *subscriptions; /* sorted by topic */
+
+    enum safe_phase phase;
+    enum safe_registering reg;
+    int64_t now_ms, wall_ms, polled_ms;
+    bool is_connected;
+    int64_t session_id, timeout_ms;
+    struct lease lease;
+    int64_t lease_told_ms;
+    bool is_told_registered, is_told_settled;
+    bool is_settled;
+    bool is_leaving; /* for good; otherwise LEAVING and CLOSED mean: evicted */
+    int64_t close_at_ms;
+    int64_t evicted_at_ms;
+    struct buf registration;
+    struct creator creator; /* of the registration */
+    enum safe_found id_found;
+    bool id_lost;
+    int64_t reg_retry_at_ms;
+
+    struct arena arena; /* of the step */
+    uint32_t seq;
+    struct safe_sent *sent; /* ascending by seq, from sent_first on */
+    size_t sent_first, sent_count, sent_cap;
+    size_t open_count; /* of them not answered */
+
+    struct zk_viewer *viewer;
+    bool has_observer; /* views come from the process's */
+    bool is_lacking;   /* the last view lacked us */
+    struct zk_view *view;
+    bool must_decide;
+    int64_t decide_at_ms;
+    int64_t acted_pzxid;
+    bool has_acted; /* in this session */
+    enum assign_strategy strategy;
+    uint64_t disagreement; /* hash of the members that disagree, as last told */
+    bool is_round_open, is_trying;
+    uint32_t round, attempt; /* the attempt that is tried, or the next */
+
+    struct safe_topic **topics; /* sorted by name */
+    size_t topic_count, topic_cap;
+    bool are_topics_due;                /* one of them wants a parent or a hint */
+    struct safe_partition **partitions; /* sorted by topic and number */
+    size_t partition_count, partition_cap;
+    struct safe_partition *poked, **poked_end;
+    struct safe_partition *claiming[SAFE_BATCH_MAX], *releasing[SAFE_BATCH_MAX];
+    size_t claiming_count, releasing_count;
+    int64_t partition_deadline_ms; /* the earliest of all, or earlier */
+    size_t probe_at;               /* partition from which the next probe takes offsets */
+    struct group_claim *owned;     /* sorted; room for all partitions */
+    size_t owned_count;
+    uint64_t claims_made;
+    int64_t commit_at_ms;
+    bool wants_positions;
+    struct safe_job jobs[SAFE_JOBS_MAX];
+    size_t job_count;
+    uint32_t last_job;
+
+    struct lane lanes[GROUP_LANE_COUNT]; /* of the leader finder */
+    int64_t resend_at_ms;
+    struct leader_finder finder;
+    struct zk_safe_counts counts;
+};
+
+/* ---- zk_safe.c ---- */
+
+void safe_move(struct zk_safe *m, enum safe_phase to);
+
+/* What was planted for this test. */
+static inline bool safe_has_bug(const struct zk_safe *m, enum zk_safe_bug bug)
+{
+    return (m->config.bugs & bug) != 0;
+}
+
+/* There is room for `count` outputs. */
+bool safe_has_room(const struct group_outputs *out, size_t count);
+
+/* Room for one more entry among those sent. False: out of memory. To be asked before safe_send().
+ */
+bool safe_can_send(struct zk_safe *m, size_t count);
+
+/* Sends the operation, whose pointers must last until the next step. `what` without its seq. */
+uint32_t safe_send(struct zk_safe *m, struct safe_sent what, const struct zk_op *op,
+                   struct group_outputs *out);
+
+/* Nothing that is under way will be answered, or matters any more. */
+void safe_forget_sent(struct zk_safe *m);
+
+/* ---- zk_safe_member.c ---- */
+
+void safe_connected(struct zk_safe *m, const struct group_input *in, struct group_outputs *out);
+void safe_disconnected(struct zk_safe *m, struct group_outputs *out);
+
+/* The session is over: everything of it is dropped. */
+void safe_session_over(struct zk_safe *m, const char *why, struct group_outputs *out);
+
+/* The own id node has changed. */
+void safe_id_event(struct zk_safe *m);
+void safe_registered_answer(struct zk_safe *m, const struct safe_sent *sent,
+                            const struct zk_result *answer, struct group_outputs *out);
+void safe_probe_answer(struct zk_safe *m, const struct safe_sent *sent,
+                       const struct zk_result *answer, struct group_outputs *out);
+
+/* Sends what registration and lease need. */
+void safe_run_registration(struct zk_safe *m, struct group_outputs *out);
+void safe_run_probes(struct zk_safe *m, struct group_outputs *out);
+void safe_tell_lease(struct zk_safe *m, struct group_outputs *out);
+
+/* Reads and decides. */
+void safe_run_rounds(struct zk_safe *m, struct group_outputs *out);
+void safe_observer_view(struct zk_safe *m, const struct zk_view *view, struct group_outputs *out);
+void safe_end_round(struct zk_safe *m, const char *why, struct group_outputs *out);
+
+/* ---- zk_safe_partition.c ---- */
+
+struct safe_partition *safe_find(const struct zk_safe *m, struct bytes topic, int32_t partition);
+
+/* The topic, made if need be. NULL: out of memory. */
+struct safe_topic *safe_topic_of(struct zk_safe *m, const char *name);
+
+/* The partition, made if need be. NULL: out of memory. */
+struct safe_partition *safe_partition_of(struct zk_safe *m, const char *topic, int32_t partition);
+
+/* Frees those that nobody wants and nothing is known of. */
+void safe_collect(struct zk_safe *m);
+void safe_free_partitions(struct zk_safe *m);
+
+void safe_poke(struct zk_safe *m, struct safe_partition *p);
+void safe_poke_all(struct zk_safe *m);
+void safe_poke_topic(struct zk_safe *m, const struct safe_topic *topic);
+
+/* At `at_ms` the partition will be poked. */
+void safe_wake(struct zk_safe *m, int64_t at_ms);
+
+/* Nothing of the partition is sent before `ms` from now. */
+void safe_pause(struct zk_safe *m, struct safe_partition *p, int64_t ms);
+
+bool safe_wants(const struct zk_safe *m, const struct safe_partition *p);
+
+/* Lets all that were poked act, as long as there is room. */
+void safe_run_partitions(struct zk_safe *m, struct group_outputs *out);
+
+/* The session is over: they are dropped as they act. */
+void safe_lose_all(struct zk_safe *m);
+
+void safe_set_state(struct zk_safe *m, struct safe_partition *p, enum safe_state to);
+
+/* FREE: position, version and gate are forgotten; what the application had asked to be committed
+ * and was not is told. */
+void safe_forget(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+void safe_open(struct zk_safe *m, struct safe_partition *p, int64_t position,
+               struct group_outputs *out);
+void safe_close(struct zk_safe *m, struct safe_partition *p, enum group_gate gate,
+                struct group_outputs *out);
+void safe_void(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+
+void safe_want_leader(struct zk_safe *m, const struct safe_partition *p, struct group_outputs *out);
+
+/* The operation is lost: sent again, or looked at, when there is a connection. */
+void safe_op_lost(struct zk_safe *m, struct safe_partition *p);
+
+/* It was refused for a reason that is no state of ours. */
+void safe_op_refused(struct zk_safe *m, struct safe_partition *p, const char *what, int zk_rc,
+                     struct group_outputs *out);
+void safe_partition_answer(struct zk_safe *m, const struct safe_sent *sent,
+                           const struct zk_result *answer, struct group_outputs *out);
+void safe_owner_event(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+void safe_drained(struct zk_safe *m, const struct group_input *in);
+
+void safe_tell_claim(const struct safe_partition *p, int zk_rc, struct group_outputs *out);
+
+/* Paths in the arena of the step; NULL: out of memory. */
+char *safe_owner_path(struct zk_safe *m, const struct safe_partition *p);
+char *safe_thread_id(struct zk_safe *m, int32_t thread);
+
+/* ---- zk_safe_batch.c ---- */
+
+/* Puts the partition into the next transaction; it is under way from then on. */
+void safe_add_claim(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+void safe_add_release(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+
+/* Sends what has come together. */
+void safe_flush(struct zk_safe *m, struct group_outputs *out);
+void safe_batch_answer(struct zk_safe *m, const struct safe_sent *sent,
+                       const struct zk_result *answer, struct group_outputs *out);
+
+/* Parents and hints of topics: asked for, sent, answered. */
+void safe_want_parent(struct zk_safe *m, enum safe_parent *which); /* of a topic */
+void safe_want_hint(struct zk_safe *m, struct safe_topic *t);
+void safe_forget_topics(struct zk_safe *m);
+void safe_run_topics(struct zk_safe *m, struct group_outputs *out);
+void safe_topic_answer(struct zk_safe *m, const struct safe_sent *sent,
+                       const struct zk_result *answer, struct group_outputs *out);
+void safe_tell_released(struct zk_safe *m, const struct safe_partition *p, int zk_rc,
+                        struct group_outputs *out);
+
+/* ---- zk_safe_offsets.c ---- */
+
+/* Something is to be written. */
+bool safe_commit_is_due(const struct safe_partition *p);
+
+/* The read of the stored offset, as part of `op`. False: out of memory, nothing sent. */
+bool safe_offset_op(struct zk_safe *m, const struct safe_partition *p, struct zk_op *op);
+void safe_offset_found(struct safe_partition *p, const struct zk_result *answer, struct why *why);
+
+/* Sends the commit that is due. */
+void safe_send_commit(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+void safe_commit_answer(struct zk_safe *m, struct safe_partition *p, const struct zk_result *answer,
+                        struct group_outputs *out);
+
+/* The part of a release that commits, or checks that nobody else has. Returns how many operations:
+ * 0 or 1; SIZE_MAX: out of memory. */
+size_t safe_release_part(struct zk_safe *m, struct safe_partition *p, struct zk_op *op);
+
+/* It was carried out; `stat` of a set. */
+void safe_committed(struct zk_safe *m, struct safe_partition *p, const struct zk_stat *stat,
+                    struct group_outputs *out);
+
+/* It was refused, by this code: true when the offset must be read again (unsure_offset is set). */
+bool safe_commit_refused(struct zk_safe *m, struct safe_partition *p, int zk_rc,
+                         struct group_outputs *out);
+
+/* The operation for the offset's version in a probe. False: there is none, or no memory. */
+bool safe_probe_part(struct zk_safe *m, const struct safe_partition *p, struct zk_op *op);
+
+/* What the first read and what a reread found. */
+void safe_offset_read(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+void safe_offset_reread(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+
+/* Commits of the timer and of the application. */
+void safe_positions(struct zk_safe *m, const struct group_input *in);
+void safe_commit(struct zk_safe *m, const struct group_input *in, struct group_outputs *out);
+void safe_job_failed(struct zk_safe *m, const struct safe_partition *p, enum zkc_err err,
+                     const char *text);
+void safe_run_jobs(struct zk_safe *m, struct group_outputs *out);
+void safe_free_jobs(struct zk_safe *m);
+
+#endif
