@@ -91,6 +91,50 @@ bool common_seeds(const struct cli_args *args, size_t option, uint64_t *first, u
     return true;
 }
 
+static void append_quoted(struct buf *out, const char *text)
+{
+    size_t plain = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:=,%+@");
+    if (!text[plain]) {
+        buf_append_text(out, text);
+        return;
+    }
+    buf_append_byte(out, '\'');
+    for (const char *at = text; *at; at++) {
+        if (*at == '\'')
+            buf_append_text(out, "'\\'");
+        buf_append_byte(out, (uint8_t)*at);
+        if (*at == '\'')
+            buf_append_byte(out, '\'');
+    }
+    buf_append_byte(out, '\'');
+}
+
+#define COMMAND_BYTES_MAX ((size_t)1024 * 1024)
+
+char *common_command(const struct cli_args *args, const struct common_options *o,
+                     const char *command, uint64_t seed)
+{
+    struct buf out;
+    const char *text;
+    buf_init(&out, COMMAND_BYTES_MAX);
+    buf_appendf(&out, "zkstudy %s --scenario=", command);
+    append_quoted(&out, cli_args_text(args, o->scenario, ""));
+    buf_appendf(&out, " --seed=%" PRIu64, seed);
+    if (cli_args_has(args, o->mode)) {
+        buf_append_text(&out, " --mode=");
+        append_quoted(&out, cli_args_text(args, o->mode, ""));
+    }
+    for (size_t i = 0; (text = cli_args_value(args, o->set, i)); i++) {
+        buf_append_text(&out, " --set ");
+        append_quoted(&out, text);
+    }
+    text = buf_text(&out);
+    char *copy = text ? strdup(text) : NULL;
+    buf_deinit(&out);
+    return copy;
+}
+
 bool common_no_operands(const struct cli_args *args)
 {
     if (args->operand_count == 0)

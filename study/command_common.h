@@ -34,6 +34,11 @@ struct scenario *common_scenario(const struct cli_args *args, const struct commo
 /* Seeds first .. last. False: said why. */
 bool common_seeds(const struct cli_args *args, size_t option, uint64_t *first, uint64_t *last);
 
+/* "zkstudy COMMAND --scenario=... --seed=N" with the mode and what was set, quoted for a shell.
+ * Owned; NULL: out of memory. */
+char *common_command(const struct cli_args *args, const struct common_options *o,
+                     const char *command, uint64_t seed);
+
 /* True if there is nothing but options. */
 bool common_no_operands(const struct cli_args *args);
 

@@ -3,218 +3,257 @@
 #include "study/command_trace.h"
 #include "study/commands.h"
 #include "study/run/run.h"
+#include "study/run/seed_jobs.h"
+#include "study/run/seed_state.h"
 #include "zkconsumer/cli/report.h"
+#include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-enum { SCENARIO, SEED, MODE, SET, TRACE, LEVEL, OPTION_COUNT };
+enum { SCENARIO, SEED, MODE, SET, JOBS, STATE, TRACE, LEVEL, OPTION_COUNT };
+
+#define SEEDS_MAX 10000000
 
 static const struct cli_option options[OPTION_COUNT] = {
     [SCENARIO] = COMMON_SCENARIO,
     [SEED] = COMMON_SEED,
     [MODE] = COMMON_MODE,
     [SET] = COMMON_SET,
+    [JOBS] = {"jobs", 'j', "N", false, "so many processes run seeds at the same time (1)"},
+    [STATE] = {"state", 0, "FILE", false,
+               "keeps there what each seed came to; the same command goes on from it"},
     [TRACE] = {"trace", 0, "FILE", false, "writes the trace of one seed there (.gz: compressed)"},
     [LEVEL] = {"level", 0, "0|1|2", false, "of the trace: states, attempts, operations (1)"},
 };
 
 static const struct common_options common = {SCENARIO, SEED, MODE, SET};
 
-/* ---- the table ---- */
+/* ---- runs ---- */
 
-/* Over all seeds. */
-struct totals {
-    uint64_t runs, failed_runs, unstable, give_up_runs;
-    uint64_t found[CHECK_COUNT], checked[CHECK_COUNT], runs_with[CHECK_COUNT];
-    uint64_t unknown[CHECK_COUNT];
-    const char *why_unknown[CHECK_COUNT];
-    uint64_t *tts; /* of runs that settled; owned */
-    size_t tts_count;
-    uint64_t never_settled;
-    struct measures sum;
-    uint64_t events;
+#define REPORT_BYTES_MAX ((size_t)1024 * 1024)
+
+struct running {
+    const struct cli_args *args;
+    const struct scenario *scenario;
+    const struct trace_sink *sink; /* of one seed; NULL: none */
+    uint64_t first, last;
+    struct totals totals;
+    struct seed_state *state; /* NULL: none */
+    bool is_terminal;
+    time_t began, said; /* progress */
+    uint64_t taken;     /* from the state */
 };
 
-static void add(struct totals *t, const struct run_result *r)
+/* How far it is: always on a terminal, now and then elsewhere. */
+static void say_progress(struct running *x)
 {
-    t->runs++;
-    t->failed_runs += r->violated != CHECK_COUNT;
-    t->unstable += !r->is_stable;
-    t->events += r->counts.events;
-    for (int i = 0; i < CHECK_COUNT; i++) {
-        t->found[i] += r->checks[i].found;
-        t->checked[i] += r->checks[i].checked;
-        t->runs_with[i] += r->checks[i].found > 0;
-        t->unknown[i] += r->checks[i].unknown != NULL;
-        if (r->checks[i].unknown)
-            t->why_unknown[i] = r->checks[i].unknown;
-    }
-    if (r->measures.causes && r->tts_ns != UINT64_MAX)
-        t->tts[t->tts_count++] = r->tts_ns;
-    else if (r->measures.causes)
-        t->never_settled++;
-    t->sum.causes += r->measures.causes;
-    t->sum.rebalances += r->measures.rebalances;
-    t->sum.attempts += r->measures.attempts;
-    t->sum.failed += r->measures.failed;
-    t->sum.reads += r->measures.reads;
-    t->sum.writes += r->measures.writes;
-    t->sum.notifications += r->measures.notifications;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Nearest rank; what never settled is beyond all others. */
-static void print_quantile(const struct totals *t, unsigned percent)
-{
-    uint64_t all = t->tts_count + t->never_settled, rank = (all * percent + 99) / 100;
-    if (rank && rank <= t->tts_count)
-        printf("  p%u %.2f s", percent, (double)t->tts[rank - 1] / 1e9);
-    else if (rank)
-        printf("  p%u never", percent);
-}
-
-static void print_check(const struct totals *t, int id)
-{
-    const char *name = check_name((enum check_id)id);
-    if (t->unknown[id] == t->runs) {
-        printf("  %-18s not decided: %s\n", name, t->why_unknown[id]);
+    time_t now = time(NULL);
+    uint64_t all = x->last - x->first + 1, ran = x->totals.runs - x->taken;
+    if (all == 1 || now - x->said < (x->is_terminal ? 1 : 10))
         return;
-    }
-    if (id < CHECK_MUST_COUNT) {
-        printf("  %-18s %-12s %" PRIu64 " checked, %" PRIu64 " violations in %" PRIu64 " runs\n",
-               name,
-               t->found[id]     ? "VIOLATED"
-               : t->checked[id] ? "ok"
-                                : "nothing",
-               t->checked[id], t->found[id], t->runs_with[id]);
-        return;
-    }
-    bool is_time = id >= CHECK_DUAL && id <= CHECK_RECORD_MISMATCH;
-    printf("  %-18s %12.3f per run, in %" PRIu64 " runs\n", name,
-           (double)t->found[id] / (is_time ? 1e9 : 1) / (double)t->runs, t->runs_with[id]);
+    x->said = now;
+    double each = ran ? (double)(now - x->began) / (double)ran : 0;
+    fprintf(stderr,
+            "%s%% %" PRIu64 " of %" PRIu64 " seeds, %" PRIu64 " failed, about %.0f s to go%s",
+            x->is_terminal ? "\r" : "", x->totals.runs, all, x->totals.failed_runs,
+            each * (double)(all - x->totals.runs), x->is_terminal ? "\033[K" : "\n");
 }
 
-static void print_totals(struct totals *t)
+static void clear_progress(const struct running *x)
 {
-    double causes = t->sum.causes ? (double)t->sum.causes : 1;
-    qsort(t->tts, t->tts_count, sizeof *t->tts, by_size);
-    printf("MUST\n");
-    for (int i = 0; i < CHECK_COUNT; i++) {
-        if (i == CHECK_MUST_COUNT)
-            printf("COUNT\n");
-        print_check(t, i);
-    }
-    printf("after the warm-up, for each of %" PRIu64
-           " changes: %.1f rebalances, %.1f attempts, %.1f "
-           "reads, %.1f writes, %.1f notifications\n",
-           t->sum.causes, (double)t->sum.rebalances / causes, (double)t->sum.attempts / causes,
-           (double)t->sum.reads / causes, (double)t->sum.writes / causes,
-           (double)t->sum.notifications / causes);
-    printf("until stable after the last change:");
-    print_quantile(t, 50);
-    print_quantile(t, 90);
-    print_quantile(t, 99);
-    printf("  (%" PRIu64 " never)\n", t->never_settled);
-    printf("%" PRIu64 " runs, %" PRIu64 " events; %" PRIu64 " violated a MUST, %" PRIu64
-           " were not stable at the end\n",
-           t->runs, t->events, t->failed_runs, t->unstable);
-}
-
-static void say_violation(uint64_t seed, const struct run_result *r)
-{
-    fprintf(stderr, "seed %" PRIu64 ": %s at %.6f s: %s\n", seed, check_name(r->violated),
-            (double)r->violated_ns / 1e9, r->detail);
-}
-
-static bool run_seeds(const struct scenario *s, uint64_t first, uint64_t last,
-                      const struct trace_sink *sink, struct totals *t)
-{
-    bool is_terminal = isatty(STDERR_FILENO);
-    for (uint64_t seed = first; seed <= last; seed++) {
-        struct run_result r;
-        struct why why;
-        struct run_options o = {
-            .scenario = s, .seed = seed, .sinks = sink, .sink_count = sink != NULL};
-        enum zkc_err err = run_scenario(&o, &r, &why);
-        if (err) {
-            report_error("seed %" PRIu64 ": %s", seed,
-                         err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
-            return false;
-        }
-        add(t, &r);
-        if (r.violated != CHECK_COUNT)
-            say_violation(seed, &r);
-        if (is_terminal && last > first)
-            fprintf(stderr, "\r%" PRIu64 " of %" PRIu64 " seeds", seed - first + 1,
-                    last - first + 1);
-    }
-    if (is_terminal && last > first)
+    if (x->is_terminal && x->last > x->first)
         fprintf(stderr, "\r\033[K");
-    return true;
 }
 
-static enum cli_exit run_all(const struct cli_args *args, const struct scenario *s, uint64_t first,
-                             uint64_t last)
+static void say_failure(struct running *x, const struct seed_result *r, const char *replay)
 {
-    const char *path = cli_args_text(args, TRACE, NULL);
-    struct totals t = {.tts = calloc((size_t)(last - first + 1), sizeof(uint64_t))};
+    struct buf text;
+    buf_init(&text, REPORT_BYTES_MAX);
+    seed_failure(r, &text);
+    clear_progress(x);
+    fprintf(stderr, "seed %" PRIu64 ": %s\n    %s\n", r->seed, buf_text(&text), replay);
+    buf_deinit(&text);
+}
+
+static enum zkc_err take_stored(const struct seed_result *r, void *user)
+{
+    struct running *x = user;
+    x->taken++;
+    return totals_add(&x->totals, r);
+}
+
+static enum zkc_err take_result(const struct seed_result *r, struct why *why, void *user)
+{
+    struct running *x = user;
+    char *replay = NULL;
+    if (seed_failed(r)) {
+        replay = common_command(x->args, &common, r->died ? "sim" : "story", r->seed);
+        if (!replay)
+            return ZKC_ERR_NOMEM;
+        say_failure(x, r, replay);
+    }
+    enum zkc_err err = x->state ? seed_state_add(x->state, r, replay, why) : ZKC_OK;
+    free(replay);
+    if (!err)
+        err = totals_add(&x->totals, r);
+    say_progress(x);
+    return err;
+}
+
+static enum zkc_err run_seed(uint64_t seed, struct run_result *out, struct why *why, void *user)
+{
+    struct running *x = user;
+    struct run_options o = {
+        .scenario = x->scenario, .seed = seed, .sinks = x->sink, .sink_count = x->sink != NULL};
+    return run_scenario(&o, out, why);
+}
+
+static bool is_done(uint64_t seed, void *user)
+{
+    struct running *x = user;
+    return x->state && seed_state_has(x->state, seed);
+}
+
+/* One seed runs here, for debuggers and its trace. */
+static enum zkc_err run_here(struct running *x, struct why *why)
+{
+    struct seed_result r = {.seed = x->first};
+    if (is_done(x->first, x))
+        return ZKC_OK;
+    enum zkc_err err = run_seed(x->first, &r.run, why, x);
+    return err ? err : take_result(&r, why, x);
+}
+
+static enum zkc_err run_seeds(struct running *x, unsigned jobs, struct why *why)
+{
+    if (x->first == x->last)
+        return run_here(x, why);
+    if (!stop_init()) {
+        why_set(why, "no descriptors");
+        return ZKC_ERR_SYSTEM;
+    }
+    struct seed_jobs o = {.first = x->first,
+                          .last = x->last,
+                          .jobs = jobs,
+                          .run = run_seed,
+                          .is_done = is_done,
+                          .on_result = take_result,
+                          .user = x,
+                          .stop_fd = stop_fd()};
+    return seed_jobs_run(&o, why);
+}
+
+static bool print_totals(struct totals *t)
+{
+    struct buf out;
+    buf_init(&out, REPORT_BYTES_MAX);
+    totals_report(t, &out);
+    const char *text = buf_text(&out);
+    bool ok = text && fputs(text, stdout) >= 0 && fflush(stdout) == 0;
+    buf_deinit(&out);
+    return ok;
+}
+
+static enum cli_exit say_end(struct running *x, enum zkc_err err, const struct why *why)
+{
+    clear_progress(x);
+    if (err == ZKC_ERR_CLOSED) {
+        report_error("stopped after %" PRIu64 " of %" PRIu64 " seeds%s", x->totals.runs,
+                     x->last - x->first + 1,
+                     x->state ? "; the same command goes on from there" : "");
+        return CLI_FAILED;
+    }
+    if (err) {
+        report_error("%s", err == ZKC_ERR_NOMEM ? "out of memory" : why->text);
+        return CLI_FAILED;
+    }
+    if (!print_totals(&x->totals))
+        return CLI_FAILED;
+    return x->totals.failed_runs ? CLI_PROBLEM : CLI_DONE;
+}
+
+static enum cli_exit run_all(struct running *x, unsigned jobs)
+{
+    const char *path = cli_args_text(x->args, STATE, NULL);
+    struct why why;
+    enum zkc_err err = ZKC_OK;
+    why_clear(&why);
+    x->is_terminal = isatty(STDERR_FILENO);
+    if (path)
+        err = seed_state_open(&(struct seed_state_options){.path = path,
+                                                           .scenario = x->scenario,
+                                                           .first = x->first,
+                                                           .last = x->last,
+                                                           .on_result = take_stored,
+                                                           .user = x},
+                              &x->state, &why);
+    if (x->taken)
+        report_status("%" PRIu64 " of %" PRIu64 " seeds are in %s already", x->taken,
+                      x->last - x->first + 1, path);
+    x->began = x->said = time(NULL);
+    if (!err)
+        err = run_seeds(x, jobs, &why);
+    enum cli_exit code = say_end(x, err, &why);
+    totals_deinit(&x->totals);
+    seed_state_close(x->state);
+    return code;
+}
+
+static enum cli_exit run_traced(struct running *x, const char *path, int level)
+{
     struct trace_writer w = {0};
-    int64_t level = 1;
+    struct trace_sink sink = {level, trace_writer_emit, &w};
+    if (!trace_writer_open(&w, path))
+        return CLI_FAILED;
+    x->sink = &sink;
+    enum cli_exit code = run_all(x, 1);
+    return trace_writer_close(&w, path) ? code : CLI_FAILED;
+}
+
+static bool read_numbers(const struct cli_args *args, int64_t *jobs, int64_t *level)
+{
     char why[256];
-    if (!t.tts) {
-        report_error("out of memory");
-        return CLI_FAILED;
-    }
-    if (!cli_args_number(args, LEVEL, 0, 2, &level, why, sizeof why)) {
-        report_error("%s", why);
-        free(t.tts);
-        return CLI_FAILED;
-    }
-    if (path && last > first) {
-        report_error("--trace: expected one seed, found %" PRIu64, last - first + 1);
-        free(t.tts);
-        return CLI_FAILED;
-    }
-    bool ok = !path || trace_writer_open(&w, path);
-    struct trace_sink sink = {(int)level, trace_writer_emit, &w};
-    ok = ok && run_seeds(s, first, last, path ? &sink : NULL, &t);
-    if (path && w.out)
-        ok = trace_writer_close(&w, path) && ok;
-    if (ok)
-        print_totals(&t);
-    free(t.tts);
-    if (!ok || fflush(stdout) != 0)
-        return CLI_FAILED;
-    return t.failed_runs ? CLI_PROBLEM : CLI_DONE;
+    if (cli_args_number(args, JOBS, 1, SEED_JOBS_MAX, jobs, why, sizeof why) &&
+        cli_args_number(args, LEVEL, 0, 2, level, why, sizeof why))
+        return true;
+    report_error("%s", why);
+    return false;
 }
 
 static enum cli_exit run(const struct cli_args *args)
 {
-    uint64_t first, last;
-    if (!common_no_operands(args) || !common_seeds(args, SEED, &first, &last))
+    struct running x = {.args = args};
+    const char *path = cli_args_text(args, TRACE, NULL);
+    int64_t jobs = 1, level = 1;
+    if (!common_no_operands(args) || !common_seeds(args, SEED, &x.first, &x.last) ||
+        !read_numbers(args, &jobs, &level))
         return CLI_FAILED;
-    if (last - first >= 10000000) {
+    if (x.last - x.first >= SEEDS_MAX) {
         report_error("--seed: expected at most ten million seeds at once");
+        return CLI_FAILED;
+    }
+    if (path && (x.last > x.first || cli_args_has(args, STATE))) {
+        report_error("--trace: expected one seed, and no --state");
         return CLI_FAILED;
     }
     struct scenario *s = common_scenario(args, &common);
     if (!s)
         return CLI_FAILED;
-    enum cli_exit code = run_all(args, s, first, last);
+    x.scenario = s;
+    enum cli_exit code = path ? run_traced(&x, path, (int)level) : run_all(&x, (unsigned)jobs);
     scenario_free(s);
     return code;
 }
 
 static const struct cli_pair examples[] = {
     {"zkstudy sim --scenario=S01 --seed=1..1000", "a member joins, a thousand times"},
+    {"zkstudy sim --scenario=S33 --seed=1..100000 --jobs=8 --state=s33.seeds",
+     "all cores; when it was stopped, once more to go on"},
     {"zkstudy sim --scenario=S18 --set zookeeper.variant=0.7", "by the older procedure"},
     {"zkstudy sim --scenario=S04 --seed=7 --trace=run.jsonl --level=2", "and its trace"},
 };
@@ -222,16 +261,18 @@ static const struct cli_pair examples[] = {
 static const struct cli_pair exits[] = {
     {"0", "no MUST is violated"},
     {"1", "usage, or a scenario that cannot be"},
-    {"2", "a MUST is violated in some seed"},
+    {"2", "a MUST is violated in some seed, or its process died"},
 };
 
 const struct cli_command command_sim = {
     .name = "sim",
     .summary = "run a scenario in a simulated world",
     .synopsis = "--scenario=FILE [--seed=N[..M]] [--set KEY=VALUE ...]",
-    .description = "Runs the scenario for each seed: warm-up, what happens, healing, and a while\n"
-                   "after it. The invariants are checked on the way. Violations go to stderr, a\n"
-                   "table over all seeds to stdout. The same seed gives the same run.",
+    .description =
+        "Runs the scenario for each seed: warm-up, what happens, healing, and a while\n"
+        "after it. The invariants are checked on the way. A seed that fails goes to stderr\n"
+        "with the command that shows it, a table over all seeds to stdout. The same seed\n"
+        "gives the same run.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

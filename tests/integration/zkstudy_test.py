@@ -104,6 +104,37 @@ def test_sim_refuses_what_cannot_be(t):
 
 
 @quick
+def test_seeds_go_on_where_they_were_killed(t):
+    path = folder(t)
+    command = ("sim", "--scenario", small(path), "--seed=1..120")
+    status, whole, err = run(*command)
+    assert status == 0, err
+    state = path / "seeds"
+    kills = 0
+    for lines in (10, 40):  # killed in the middle of whatever it does
+        started = subprocess.Popen([program("zkstudy"), *map(str, command), "--jobs=2",
+                                    "--state=%s" % state], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        while started.poll() is None and not (state.exists() and
+                                              state.read_bytes().count(b"\n") > lines):
+            pass
+        started.kill()
+        kills += started.wait() == -9
+    assert kills, "it came to its end before it could be killed"
+    with state.open("ab") as f:
+        f.write(b'{"seed":120,"ha')
+    status, resumed, err = run(*command, "--jobs=2", "--state", state)
+    assert (status, resumed) == (0, whole), err
+    assert "of 120 seeds are in %s already" % state in err
+    seeds = [json.loads(line)["seed"] for line in state.read_text().splitlines()[1:]]
+    assert sorted(seeds) == list(range(1, 121))
+    status, again, err = run(*command, "--state", state)  # nothing is left to do
+    assert (status, again) == (0, whole), err
+    status, _, err = run(*command, "--state", state, "--set", "members=3")
+    assert status == 1 and "%s:1: expected the state of this scenario" % state in err
+
+
+@quick
 def test_sweep_measures_what_is_predicted(t):
     status, out, err = run("sweep", "--scenario", small(folder(t)), "--over", "n=1,2,4", "--set", "P=4",
                            "--seed=1..2")
