@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define VALUE_LEN_MAX  8192
@@ -145,8 +146,9 @@ static enum zkc_err check_word(const struct conf_key *key, struct bytes value, s
                                struct why *why)
 {
     const char *text = (const char *)value.data;
+    bool any_case = key == &conf_keys[KEY_OFFSETS_STORAGE]; /* Kafka lower-cases this one */
     for (const struct conf_word *w = key->words; w->word; w++) {
-        if (strcmp(w->word, text))
+        if (any_case ? strcasecmp(w->word, text) : strcmp(w->word, text))
             continue;
         if (w->is_later) {
             why_set(why, "%s=%s is not available in this version; use %s", key->doc.name, text,
@@ -569,6 +571,12 @@ static const char *client_id_of(const zkc_conf *conf)
     return id ? id : "zkconsumer";
 }
 
+static bool is_dual(const zkc_conf *conf)
+{
+    return is_word(conf, KEY_OFFSETS_STORAGE, "kafka") &&
+           !is_word(conf, KEY_DUAL_COMMIT_ENABLED, "false");
+}
+
 static void fill(const zkc_conf *conf, struct conf_view *v)
 {
     enum conf_variant variant = (enum conf_variant)word_of(conf, KEY_ZOOKEEPER_VARIANT);
@@ -613,6 +621,11 @@ static void fill(const zkc_conf *conf, struct conf_view *v)
         .auto_commit = is_word(conf, KEY_AUTO_COMMIT_ENABLE, "true"),
         .exclude_internal_topics = is_word(conf, KEY_EXCLUDE_INTERNAL_TOPICS, "true"),
         .auto_commit_interval_ms = int_of(conf, KEY_AUTO_COMMIT_INTERVAL_MS),
+        .offsets_in_kafka = is_word(conf, KEY_OFFSETS_STORAGE, "kafka"),
+        .offsets_in_both = is_dual(conf),
+        .offsets_channel_backoff_ms = int_of(conf, KEY_OFFSETS_CHANNEL_BACKOFF_MS),
+        .offsets_channel_timeout_ms = int_of(conf, KEY_OFFSETS_CHANNEL_SOCKET_TIMEOUT_MS),
+        .offsets_commit_retries_max = int_of(conf, KEY_OFFSETS_COMMIT_MAX_RETRIES),
         .statistics_interval_ms = int_of(conf, KEY_STATISTICS_INTERVAL_MS),
         .log_level = int_of(conf, KEY_LOG_LEVEL),
         .log_debug = debug_of(conf),
@@ -727,6 +740,11 @@ enum zkc_err conf_read(const zkc_conf *conf, struct conf_view *out, conf_notice_
     if (!notice)
         return ZKC_OK;
     notice_aliases(conf, notice, user);
+    if (!v.offsets_in_kafka && is_word(conf, KEY_DUAL_COMMIT_ENABLED, "true"))
+        notice(
+            "dual.commit.enabled=true acts with offsets.storage=kafka only: offsets are committed "
+            "to ZooKeeper alone",
+            user);
     char text[320];
     if (v.mode == CONF_MODE_COMPAT && conf->values[KEY_MAX_POLL_INTERVAL_MS])
         notice("max.poll.interval.ms acts with zookeeper.mode=safe only", user);

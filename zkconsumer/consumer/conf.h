@@ -55,10 +55,15 @@ struct conf_view {
     enum conf_offset_reset offset_reset;
     int consumer_timeout_ms; /* what zkc_stream_next(-1) waits; -1: for ever */
 
-    bool exclude_internal_topics; /* for the filters of other members */
+    bool exclude_internal_topics; /* for the filters of all members */
 
     bool auto_commit;
     int auto_commit_interval_ms;
+    bool offsets_in_kafka;
+    bool offsets_in_both; /* dual.commit.enabled, with offsets in Kafka */
+    int offsets_channel_backoff_ms;
+    int offsets_channel_timeout_ms;
+    int offsets_commit_retries_max;
 
     int statistics_interval_ms; /* 0: none */
     int log_level;              /* syslog number */

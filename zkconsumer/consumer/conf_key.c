@@ -41,9 +41,7 @@
 #define ID_RANGE   "no '/', blanks or control characters"
 
 static const struct conf_word both[] = {{.word = "true"}, {.word = "false"}, {0}};
-static const struct conf_word only_false[] = {
-    {.word = "true", .is_later = true}, {.word = "false"}, {0}};
-static const struct conf_word by_variant[] = {
+static const struct conf_word auto_or_both[] = {
     {.word = "auto"}, {.word = "true"}, {.word = "false"}, {0}};
 static const struct conf_word resets[] = {{.word = "smallest"},
                                           {.word = "largest"},
@@ -56,8 +54,7 @@ static const struct conf_word protocols[] = {{.word = "zookeeper"},
                                              {.word = "classic", .is_later = true},
                                              {.word = "consumer", .is_later = true},
                                              {0}};
-static const struct conf_word storages[] = {
-    {.word = "zookeeper"}, {.word = "kafka", .is_later = true}, {0}};
+static const struct conf_word storages[] = {{.word = "zookeeper"}, {.word = "kafka"}, {0}};
 static const struct conf_word strategies[] = {{.word = "auto"},
                                               {.word = "ceil"},
                                               {.word = "range"},
@@ -125,8 +122,12 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "How much memory one compressed message set may need when it is opened. What needs "
         "more is reported as corrupt and passed over: a few bytes can be made to decompress "
         "to very many."),
-    [KEY_DUAL_COMMIT_ENABLED] = BOOLEAN("dual.commit.enabled", "false", "false", only_false, "",
-                                        "Commit offsets to ZooKeeper and to the broker."),
+    [KEY_DUAL_COMMIT_ENABLED] = WORD(
+        "dual.commit.enabled", "auto", "auto, true, false", auto_or_both, "",
+        "With offsets.storage=kafka: commit offsets to Kafka and to ZooKeeper, and start at the "
+        "larger of both; for moving a group from one to the other. auto: true with "
+        "offsets.storage=kafka. With offsets.storage=zookeeper Kafka is neither read nor "
+        "written, whatever this says."),
     [KEY_EXCLUDE_INTERNAL_TOPICS] = BOOLEAN(
         "exclude.internal.topics", "true", "true, false", both, "",
         "Whether topic filters leave out __consumer_offsets. It is applied to the filters of "
@@ -160,8 +161,23 @@ const struct conf_key conf_keys[CONF_KEYS] = {
     [KEY_NUM_CONSUMER_FETCHERS] =
         INTEGER("num.consumer.fetchers", 1, 1, 64, "",
                 "Connections for fetching to each broker, among which its partitions are divided."),
-    [KEY_OFFSETS_STORAGE] = WORD("offsets.storage", "zookeeper", "zookeeper", storages, "",
-                                 "Where offsets are committed: in znodes."),
+    [KEY_OFFSETS_CHANNEL_BACKOFF_MS] = INTEGER(
+        "offsets.channel.backoff.ms", 1000, 0, 2147483647, "",
+        "With offsets.storage=kafka: pause between two questions for the group's offset manager, "
+        "and before fetching or committing offsets is tried again."),
+    [KEY_OFFSETS_CHANNEL_SOCKET_TIMEOUT_MS] = INTEGER(
+        "offsets.channel.socket.timeout.ms", 10000, 1, 2147483647, "",
+        "With offsets.storage=kafka: how long the offset manager may take to answer. When it is "
+        "the very broker that was asked where it is, 3000 ms, as in Kafka 0.8.2."),
+    [KEY_OFFSETS_COMMIT_MAX_RETRIES] = INTEGER(
+        "offsets.commit.max.retries", 5, 0, 1000000, "",
+        "With offsets.storage=kafka: how often the commit at close is tried again. Other commits "
+        "are tried once, as in Kafka 0.8.2."),
+    [KEY_OFFSETS_STORAGE] = WORD(
+        "offsets.storage", "zookeeper", "zookeeper, kafka", storages, "",
+        "Where offsets are committed: in znodes, or in Kafka (__consumer_offsets, from 0.8.2 on), "
+        "through the broker that is the group's offset manager. Without one the consumer waits, "
+        "before it joins the group and in each rebalance."),
     [KEY_PARTITION_ASSIGNMENT_STRATEGY] = WORD(
         "partition.assignment.strategy", "auto", "auto, ceil, range, roundrobin", strategies, "",
         "How partitions are divided; all members of a group must use the same, and Kafka's "
@@ -290,17 +306,16 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "0.8), or the published one, in which every change of members or brokers makes everybody "
         "rebalance."),
     [KEY_ZOOKEEPER_WATCH_BROKERS] =
-        WORD("zookeeper.watch.brokers", "auto", "auto, true, false", by_variant, "",
+        WORD("zookeeper.watch.brokers", "auto", "auto, true, false", auto_or_both, "",
              "Rebalance when a broker comes or goes (compat only). auto: false with "
              "zookeeper.variant=0.8, else true."),
     [KEY_ZOOKEEPER_WATCH_OWNERS] =
-        WORD("zookeeper.watch.owners", "auto", "auto, true, false", by_variant, "",
+        WORD("zookeeper.watch.owners", "auto", "auto, true, false", auto_or_both, "",
              "Watch owner znodes: our own, so that a foreign delete is noticed, and contested ones "
              "instead of trying again (safe). auto: false with zookeeper.mode=compat, true with "
              "safe."),
 };
 
-#define WITH_KAFKA "acts with offsets.storage=kafka only, which is not available in this version"
 #define WITH_COORDINATOR                                                                           \
     "belongs to the coordinator's protocols (group.protocol=classic), which are not available in " \
     "this version"
@@ -315,9 +330,6 @@ static const struct conf_refused refused[] = {
     {"group.instance.id", WITH_COORDINATOR, false},
     {"heartbeat.interval.ms", WITH_COORDINATOR, true},
     {"key.deserializer", WITH_BYTES, true},
-    {"offsets.channel.backoff.ms", WITH_KAFKA, true},
-    {"offsets.channel.socket.timeout.ms", WITH_KAFKA, true},
-    {"offsets.commit.max.retries", WITH_KAFKA, true},
     {"shallowiterator.enable", "was removed in Kafka 0.8 (KAFKA-732)", false},
     {"value.deserializer", WITH_BYTES, true},
 };

@@ -73,6 +73,8 @@ struct zkc_consumer {
     struct tracing *tracing;
     struct stream_hub *hub;
     struct fetching *fetching;
+    struct dial dial;               /* of the next */
+    struct offset_channel *offsets; /* NULL: offsets are in ZooKeeper */
 
     /* the machine: one of the two, or none yet */
     struct zk_compat *compat;
@@ -90,6 +92,7 @@ struct zkc_consumer {
 
     struct zk_session *session;
     uint64_t operations;
+    uint64_t kafka_commits, zookeeper_commits; /* offsets sent to Kafka; znodes written */
     uint32_t unsent[GROUP_LANE_COUNT]; /* seq of an operation that could not be sent; 0: none */
     struct event *connect_timer;       /* zookeeper.connection.timeout.ms */
     struct waiter *waiters;            /* of zkc_consumer_wait() */

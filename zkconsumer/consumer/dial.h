@@ -16,8 +16,11 @@ struct dial {
     struct rng rng; /* of the jitters */
 };
 
-/* A connection that will be made when there is something to send. NULL: out of memory. */
+/* A connection that will be made when there is something to send. NULL: out of memory. With
+ * socket.timeout.ms, or with another timeout. */
 struct broker_connection *dial_broker(struct dial *d, const char *host, int32_t port,
                                       size_t response_bytes_max);
+struct broker_connection *dial_broker_within(struct dial *d, const char *host, int32_t port,
+                                             size_t response_bytes_max, int64_t timeout_ms);
 
 #endif

@@ -6,11 +6,11 @@
 #define ZKC_CONSUMER_FETCHING_H
 
 #include "zkconsumer/consumer/conf.h"
-#include "zkconsumer/core/base/json.h"
 #include "zkconsumer/consumer/leader_query.h"
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/consumer/stream.h"
 #include "zkconsumer/consumer/tracing.h"
+#include "zkconsumer/core/base/json.h"
 #include "zkconsumer/core/group/output.h"
 
 struct event_base;

@@ -2,6 +2,7 @@
  * timer. No rule of the protocol is here. While outputs are carried out, the application may be
  * called, and may call back; what it wants is kept until the outputs are done (member_drain). */
 #include "zkconsumer/consumer/consumer.h"
+#include "zkconsumer/consumer/offset_channel.h"
 #include "zkconsumer/core/group/reader.h"
 #include "zkconsumer/core/group/zk_compat.h"
 #include "zkconsumer/io/zk_session.h"
@@ -322,6 +323,12 @@ void member_leader_lost(const char *topic, int32_t partition, void *consumer)
     feed_and_drain(consumer, &in);
 }
 
+static void on_offsets(const struct group_offsets_answer *answer, void *user)
+{
+    struct group_input in = {.type = GROUP_IN_OFFSETS, .offsets = *answer};
+    feed_and_drain(user, &in);
+}
+
 /* ---- outputs ---- */
 
 static enum log_facility facility_of(const char *name)
@@ -399,6 +406,10 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
                      o->metadata.topics, o->metadata.topic_count, on_metadata, c);
         break;
     case GROUP_OUT_LEADERS: fetching_leaders(c->fetching, o->leaders.list, o->leaders.count); break;
+    case GROUP_OUT_OFFSETS_ASK: offset_channel_ask(c->offsets, o); break;
+    case GROUP_OUT_OFFSETS_HANG_UP: offset_channel_hang_up(c->offsets); break;
+    case GROUP_OUT_OFFSETS_STORED: c->kafka_commits += o->offsets.count; break;
+    case GROUP_OUT_COMMIT: c->zookeeper_commits += o->offset.zk_rc == ZK_OK; break;
     case GROUP_OUT_COMMIT_QUEUED: commit_queued(c, o); break;
     case GROUP_OUT_COMMITTED: committed(c, o); break;
     case GROUP_OUT_CLOSE_SESSION: member_close_session(c); break;
@@ -413,7 +424,7 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
     case GROUP_OUT_CLAIM:
     case GROUP_OUT_RELEASE:
     case GROUP_OUT_OFFSET_READ:
-    case GROUP_OUT_COMMIT:
+    case GROUP_OUT_OFFSETS_READ:
     case GROUP_OUT_TRY_END:
     case GROUP_OUT_BACKOFF: break; /* the trace has them */
     case GROUP_OUT_OPEN_SESSION:
@@ -540,6 +551,10 @@ enum zkc_err member_open(zkc_consumer *c)
         .on_log = on_session_log,
         .user = c,
     };
+    c->dial = (struct dial){.base = base, .resolver = config.resolver, .conf = &c->view};
+    rng_init(&c->dial.rng, rng_next(&c->rng));
+    if (c->view.offsets_in_kafka && !(c->offsets = offset_channel_new(&c->dial, on_offsets, c)))
+        return ZKC_ERR_NOMEM;
     c->timer = evtimer_new(base, on_timer, c);
     c->connect_timer = evtimer_new(base, on_connect_timeout, c);
     c->session = config.resolver ? zk_session_new(&config) : NULL;
@@ -574,6 +589,8 @@ void member_free(zkc_consumer *c)
         c->state = CONSUMER_SESSION; /* operations under way are answered now: to nobody */
     zk_session_free(c->session);
     c->session = NULL;
+    offset_channel_free(c->offsets);
+    c->offsets = NULL;
     if (c->timer)
         event_free(c->timer);
     if (c->connect_timer)
@@ -612,6 +629,13 @@ static int32_t streams_of_each(const struct zkc_subscription *list, size_t count
     return count ? list[0].streams : 0;
 }
 
+static enum commit_store store_of(const zkc_consumer *c)
+{
+    return !c->view.offsets_in_kafka ? COMMIT_TO_ZOOKEEPER
+           : c->view.offsets_in_both ? COMMIT_TO_BOTH
+                                     : COMMIT_TO_KAFKA;
+}
+
 /* What is the same for fixed topics and for a filter. */
 static struct zk_compat_config machine_config(zkc_consumer *c)
 {
@@ -623,6 +647,10 @@ static struct zk_compat_config machine_config(zkc_consumer *c)
                                                       [CONF_STRATEGY_ROUNDROBIN] =
                                                           ASSIGN_ROUNDROBIN};
     return (struct zk_compat_config){
+        .offsets_in = store_of(c),
+        .offsets_channel_backoff_ms = c->view.offsets_channel_backoff_ms,
+        .offsets_channel_timeout_ms = c->view.offsets_channel_timeout_ms,
+        .offsets_commit_retries = (uint32_t)c->view.offsets_commit_retries_max,
         .group = c->group,
         .consumer_id = c->id,
         .variant = variants[c->view.variant],
@@ -724,6 +752,9 @@ enum zkc_err member_assign(zkc_consumer *c, const struct zkc_position *list, siz
         .partitions = partitions,
         .partition_count = count,
         .refresh_leader_backoff_ms = c->view.refresh_leader_backoff_ms,
+        .offsets_in = store_of(c),
+        .offsets_channel_backoff_ms = c->view.offsets_channel_backoff_ms,
+        .offsets_channel_timeout_ms = c->view.offsets_channel_timeout_ms,
         .seed = rng_next(&c->rng),
     };
     enum zkc_err err = ok ? reader_new(&config, &c->reader) : ZKC_ERR_NOMEM;

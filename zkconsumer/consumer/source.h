@@ -5,9 +5,9 @@
 #define ZKC_CONSUMER_SOURCE_H
 
 #include "zkconsumer/consumer/dial.h"
-#include "zkconsumer/core/base/json.h"
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/core/base/buf.h"
+#include "zkconsumer/core/base/json.h"
 #include "zkconsumer/core/fetch/fetch_wire.h"
 #include "zkconsumer/core/fetch/fetcher.h"
 

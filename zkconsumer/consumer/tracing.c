@@ -2,6 +2,7 @@
 #include "zkconsumer/consumer/loop.h"
 #include "zkconsumer/consumer/trace.h"
 #include "zkconsumer/core/base/buf.h"
+#include "zkconsumer/core/wire/kafka_error.h"
 #include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -261,6 +262,26 @@ static void offset_event(struct tracing *t, const struct group_output *o)
     trace_end(t->trace);
 }
 
+/* What Kafka had stored, or what became of a commit to it: one event a partition. */
+static void kafka_offsets(struct tracing *t, const struct group_output *o)
+{
+    bool is_commit = o->type == GROUP_OUT_OFFSETS_STORED;
+    for (size_t i = 0; i < o->offsets.count; i++) {
+        const struct group_offset *at = &o->offsets.list[i];
+        struct json *j = begin(t, TRACE_ATTEMPTS, is_commit ? "commit" : "offset_read");
+        if (!j)
+            return;
+        add_partition(j, at->topic, at->partition);
+        json_int(j, "o", at->offset);
+        if (is_commit) {
+            json_text(j, "rc", at->kafka_error ? kafka_error_name(at->kafka_error) : "ok");
+            json_int(j, "prev", -1);
+        }
+        json_text(j, "store", "kafka");
+        trace_end(t->trace);
+    }
+}
+
 static void try_begin(struct tracing *t, const struct group_output *o)
 {
     t->rebalance = o->try_begin.rebalance;
@@ -354,6 +375,8 @@ void tracing_output(struct tracing *t, const struct group_output *o)
     case GROUP_OUT_RELEASE: release_event(t, o); break;
     case GROUP_OUT_OFFSET_READ:
     case GROUP_OUT_COMMIT: offset_event(t, o); break;
+    case GROUP_OUT_OFFSETS_READ:
+    case GROUP_OUT_OFFSETS_STORED: kafka_offsets(t, o); break;
     case GROUP_OUT_TRY_END: try_end(t, o); break;
     case GROUP_OUT_BACKOFF:
         one_field(t, TRACE_ATTEMPTS, "rb_backoff", "ns", o->backoff_ms * 1000000, NULL);

@@ -30,7 +30,7 @@ static struct rig *rig_new(void)
     r->zk = fake_zk_new();
     r->fail_at = -1;
     fake_zk_put(r->zk, "/consumers/g", NULL);
-    committer_init(&r->c, "g");
+    committer_init(&r->c, "g", COMMIT_TO_ZOOKEEPER);
     for (int t = 0; t < 2; t++)
         for (int p = 0; p < PARTITIONS; p++)
             r->held[t * PARTITIONS + p] = (struct group_claim){

@@ -25,8 +25,9 @@ struct pending {
 };
 
 struct due {
-    enum group_input_type type; /* STOPPED, POSITIONS or METADATA */
-    uint32_t seq;               /* of METADATA */
+    enum group_input_type type; /* STOPPED, POSITIONS, METADATA or OFFSETS */
+    uint32_t seq;               /* of METADATA and OFFSETS */
+    enum group_offsets_request request;
     int32_t broker_id;
 };
 
@@ -42,6 +43,10 @@ struct replay {
     size_t due_count;
     struct group_position positions[POSITIONS_MAX];
     size_t position_count;
+    struct group_offset asked[POSITIONS_MAX]; /* of the request for offsets that is due */
+    size_t asked_count;
+    struct group_position kafka[POSITIONS_MAX]; /* what Kafka has stored */
+    size_t kafka_count;
     int64_t now_ms;
     int compared;
     bool close_wanted, gave_up;
@@ -137,10 +142,17 @@ static void make_machine(struct replay *r)
             subscriptions[n++] = (struct zk_subscription){
                 .topic = (char *)(uintptr_t)topic, .streams = (int32_t)json_integer_value(streams)};
         }
+        char group[64];
+        snprintf(group, sizeof group, "%s", l->path + strlen("/consumers/"));
+        *strchr(group, '/') = 0;
         const char *pattern = json_string_value(json_object_get(registration, "pattern"));
         const struct replay_scene *s = r->scene;
         struct zk_compat_config config = {
-            .group = "g",
+            .group = group,
+            .offsets_in = s->store,
+            .offsets_channel_backoff_ms = 1000,
+            .offsets_channel_timeout_ms = 10000,
+            .offsets_commit_retries = 5,
             .consumer_id = strrchr(l->path, '/') + 1,
             .subscriptions = subscriptions,
             .subscription_count = n,
@@ -253,6 +265,14 @@ static void carry_out(struct replay *r, const struct group_output *o)
                                .seq = o->metadata.seq,
                                .broker_id = o->metadata.broker_id});
         break;
+    case GROUP_OUT_OFFSETS_ASK:
+        r->asked_count = o->offsets_ask.count;
+        for (size_t i = 0; i < r->asked_count; i++)
+            r->asked[i] = o->offsets_ask.list[i];
+        be_due(r, (struct due){.type = GROUP_IN_OFFSETS,
+                               .seq = o->offsets_ask.seq,
+                               .request = o->offsets_ask.request});
+        break;
     case GROUP_OUT_LEADERS: carry_out_leaders(r, o); break;
     case GROUP_OUT_CLOSE_SESSION: r->close_wanted = true; break;
     case GROUP_OUT_REBALANCE_END: r->gave_up |= o->rebalance_end.gave_up; break;
@@ -282,10 +302,49 @@ static void feed_leaders(struct replay *r, const struct due *due)
     feed_alone(r, &in);
 }
 
+/* Kafka, as far as offsets go: one broker, which is the offset manager. */
+static struct group_position *kafka_of(struct replay *r, const struct group_offset *o)
+{
+    for (size_t i = 0; i < r->kafka_count; i++)
+        if (r->kafka[i].partition == o->partition && strcmp(r->kafka[i].topic, o->topic) == 0)
+            return &r->kafka[i];
+    assert_true(r->kafka_count < POSITIONS_MAX);
+    struct group_position *p = &r->kafka[r->kafka_count++];
+    *p = (struct group_position){.topic = o->topic,
+                                 .partition = o->partition,
+                                 .offset = r->scene->kafka_offset ? r->scene->kafka_offset : -1};
+    return p;
+}
+
+static void feed_offsets(struct replay *r, const struct due *due)
+{
+    struct group_offset list[POSITIONS_MAX];
+    for (size_t i = 0; i < r->asked_count; i++) {
+        struct group_position *p = kafka_of(r, &r->asked[i]);
+        if (due->request == GROUP_OFFSETS_COMMIT)
+            p->offset = r->asked[i].offset;
+        list[i] = r->asked[i];
+        list[i].offset = p->offset;
+    }
+    struct group_input in = {.type = GROUP_IN_OFFSETS,
+                             .offsets = {.seq = due->seq,
+                                         .host = "127.0.0.1",
+                                         .port = 22200,
+                                         .list = list,
+                                         .count = r->asked_count}};
+    if (due->request == GROUP_OFFSETS_FIND && r->now_ms < r->scene->no_manager_to_ms)
+        in.offsets.kafka_error = 15;
+    feed_alone(r, &in);
+}
+
 static void feed_due(struct replay *r)
 {
     struct due due = r->due[0];
     memmove(&r->due[0], &r->due[1], --r->due_count * sizeof due);
+    if (due.type == GROUP_IN_OFFSETS) {
+        feed_offsets(r, &due);
+        return;
+    }
     if (due.type == GROUP_IN_METADATA) {
         feed_leaders(r, &due);
         return;

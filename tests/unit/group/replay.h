@@ -9,6 +9,7 @@
 #ifndef ZKC_REPLAY_H
 #define ZKC_REPLAY_H
 
+#include "zkconsumer/core/group/offset_committer.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ struct replay_scene {
     int64_t until_ms; /* stop here (0: to the end): what follows needs what is not built */
     bool fails_reading_offsets; /* an offset cannot be read: which ones are read before it depends
                                  * on the order, so that fewer may be */
+    enum commit_store store;    /* where offsets are kept */
+    int64_t kafka_offset;       /* what Kafka has of every partition at the start; 0: nothing */
+    int64_t no_manager_to_ms;   /* until then the group has no offset manager */
     const char *chroot;
     bool expect_gave_up;
 };

@@ -195,7 +195,9 @@ static enum attempt_step answer_phase(struct attempt *a, const struct zk_result 
 enum attempt_step attempt_next(struct attempt *a, const struct zk_result *answer, bool leaving,
                                struct zk_op *op, struct group_outputs *out)
 {
-    enum attempt_step step = answer ? answer_phase(a, answer, op, out) : ATTEMPT_NEXT_PHASE;
+    enum attempt_step step = answer            ? answer_phase(a, answer, op, out)
+                             : a->fetched.came ? offsets_fetched(a, op)
+                                               : ATTEMPT_NEXT_PHASE;
     while (step == ATTEMPT_NEXT_PHASE) {
         a->phase++;
         step = begin_phase(a, leaving, op, out);

@@ -49,6 +49,8 @@ struct attempt_config {
         *subscriptions; /* sorted by topic; of a filter one: its expression */
     size_t subscription_count;
     const struct zk_filter *filter; /* NULL: fixed topics */
+    bool offsets_in_kafka;          /* offsets are fetched through the offset manager */
+    bool offsets_in_both;           /* ... and read from ZooKeeper as well: the larger one counts */
     struct topic_book *book;        /* has the fixed topics; those that a filter allows are added */
     struct zk_switches switches;
     int64_t session_id; /* that lives now; 0: none */
@@ -114,6 +116,10 @@ struct attempt {
     int32_t *versions; /* of the offset of claims[k] as read; OFFSET_NO_NODE; OFFSET_NOT_READ */
     size_t conflicts;
     bool is_conflict; /* it fails for conflicts alone */
+    struct {
+        bool came; /* attempt_fetched() was called */
+        bool given_up;
+    } fetched;
     enum { CLAIM_CREATING, CLAIM_READING, CLAIM_UNDOING, CLAIM_MULTI, CLAIM_PARENT } claiming;
     enum { DELETE_ANY, DELETE_LOOKING, DELETE_OURS } deleting; /* of release and undo */
     struct creator creator;
@@ -126,14 +132,16 @@ struct attempt {
 };
 
 enum attempt_step {
-    ATTEMPT_SEND,       /* send op */
-    ATTEMPT_STOP,       /* stop fetchers, feed positions, then attempt_next(NULL) */
-    ATTEMPT_COMMIT,     /* commit the positions of what is owned, then attempt_next(NULL) */
-    ATTEMPT_RELEASED,   /* forget the owned set, then attempt_next(NULL) */
-    ATTEMPT_DONE,       /* all claimed: a->claims */
-    ATTEMPT_NO_BROKERS, /* nothing is registered: leave everything as it is, watch /brokers/ids */
-    ATTEMPT_FAILED,     /* a->why */
-    ATTEMPT_NEXT_PHASE, /* never returned */
+    ATTEMPT_SEND,        /* send op */
+    ATTEMPT_STOP,        /* stop fetchers, feed positions, then attempt_next(NULL) */
+    ATTEMPT_COMMIT,      /* commit the positions of what is owned, then attempt_next(NULL) */
+    ATTEMPT_FETCH,       /* fetch the offsets of a->claims from Kafka, then attempt_fetched() */
+    ATTEMPT_FETCH_AGAIN, /* the same after a pause: what ZooKeeper has stored could not be read */
+    ATTEMPT_RELEASED,    /* forget the owned set, then attempt_next(NULL) */
+    ATTEMPT_DONE,        /* all claimed: a->claims */
+    ATTEMPT_NO_BROKERS,  /* nothing is registered: leave everything as it is, watch /brokers/ids */
+    ATTEMPT_FAILED,      /* a->why */
+    ATTEMPT_NEXT_PHASE,  /* never returned */
 };
 
 /* Which attempt it is, and what is listened to: reads of that leave a watch, as zkclient's do. */
@@ -152,6 +160,10 @@ void attempt_begin(struct attempt *a, const struct attempt_config *config,
 /* `leaving`: the member is shutting down: the attempt fails once it has read the offsets. */
 enum attempt_step attempt_next(struct attempt *a, const struct zk_result *answer, bool leaving,
                                struct zk_op *op, struct group_outputs *out);
+
+/* What Kafka has stored of a->claims, sorted by topic and partition; NULL: it was given up, because
+ * the member is shutting down. Then attempt_next(a, NULL, ...). */
+void attempt_fetched(struct attempt *a, const struct group_offset *list, size_t count);
 
 /* The session that owned what was to be given back has ended: those nodes are gone, and may be
  * others' by now. 0.8.2 clears the live set that the release goes through (ZKSessionExpireListener

@@ -51,6 +51,9 @@ enum attempt_step offsets_begin(struct attempt *a, struct zk_op *op);
 enum attempt_step offsets_answer(struct attempt *a, const struct zk_result *answer,
                                  struct zk_op *op, struct group_outputs *out);
 
+/* Goes on after attempt_fetched(). */
+enum attempt_step offsets_fetched(struct attempt *a, struct zk_op *op);
+
 /* ---- attempt_decide.c ---- */
 
 enum attempt_step decide_begin(struct attempt *a, struct group_outputs *out);

@@ -1,3 +1,4 @@
+#include "zkconsumer/core/base/topic_partition.h"
 #include "zkconsumer/core/group/attempt_parts.h"
 #include "zkconsumer/core/zk/filter.h"
 #include "zkconsumer/core/zk/offset.h"
@@ -404,6 +405,19 @@ static enum attempt_step offsets_send(struct attempt *a, struct zk_op *op)
                              zk_path_offset(a->config->group, c->topic, c->partition), false);
 }
 
+/* Without a usable number: what was claimed goes back, where claims come before offsets. With dual
+ * commit 0.8.2 catches the exception and fetches all of it again, for ever. */
+static enum attempt_step offsets_failed(struct attempt *a, struct zk_op *op,
+                                        struct group_outputs *out)
+{
+    if (!a->config->offsets_in_kafka)
+        return undo_begin(a, op);
+    group_notice(out, 4, "offset", ZKC_OK,
+                 "Error while fetching offsets. Possible cause: %s; fetching them again",
+                 a->why.text);
+    return ATTEMPT_FETCH_AGAIN;
+}
+
 enum attempt_step offsets_answer(struct attempt *a, const struct zk_result *answer,
                                  struct zk_op *op, struct group_outputs *out)
 {
@@ -412,19 +426,21 @@ enum attempt_step offsets_answer(struct attempt *a, const struct zk_result *answ
     int64_t stored = -1;
     if (answer->zk_rc != ZK_OK && answer->zk_rc != ZK_NO_NODE) {
         attempt_refused(a, "getData", a->path, answer->zk_rc);
-        return undo_begin(a, op); /* of what was claimed, where claims come before offsets */
+        return offsets_failed(a, op, out);
     }
     if (answer->zk_rc == ZK_OK && zk_offset_read(answer->data, &stored, &why)) {
         why_set(&a->why, "offset %s: %s; set it to a bare decimal number, or delete the node",
                 a->path, why.text);
-        return undo_begin(a, op);
+        return offsets_failed(a, op, out);
     }
-    c->offset = stored < 0 ? -1 : stored;
+    if (stored < 0)
+        stored = -1;
+    c->offset = a->config->offsets_in_both && c->offset > stored ? c->offset : stored;
     a->versions[a->i] = answer->zk_rc == ZK_OK ? answer->stat.version : OFFSET_NO_NODE;
     struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);
     o->offset.topic = c->topic;
     o->offset.partition = c->partition;
-    o->offset.offset = c->offset;
+    o->offset.offset = stored;
     o->offset.zk_rc = answer->zk_rc;
     a->i++;
     return offsets_send(a, op);
@@ -432,5 +448,37 @@ enum attempt_step offsets_answer(struct attempt *a, const struct zk_result *answ
 
 enum attempt_step offsets_begin(struct attempt *a, struct zk_op *op)
 {
+    if (a->config->offsets_in_kafka && a->claim_count > 0)
+        return ATTEMPT_FETCH;
     return offsets_send(a, op);
+}
+
+static int by_partition(const void *a, const void *b)
+{
+    const struct group_offset *x = a, *y = b;
+    return topic_partition_compare((struct topic_partition){x->topic, x->partition},
+                                   (struct topic_partition){y->topic, y->partition});
+}
+
+void attempt_fetched(struct attempt *a, const struct group_offset *list, size_t count)
+{
+    a->fetched.came = true;
+    a->fetched.given_up = list == NULL;
+    for (size_t i = 0; list && i < a->claim_count; i++) {
+        struct group_offset want = {.topic = a->claims[i].topic,
+                                    .partition = a->claims[i].partition};
+        const struct group_offset *at = bsearch(&want, list, count, sizeof *list, by_partition);
+        a->claims[i].offset = at && at->offset >= 0 ? at->offset : -1;
+    }
+}
+
+enum attempt_step offsets_fetched(struct attempt *a, struct zk_op *op)
+{
+    a->fetched.came = false;
+    a->i = 0;
+    if (a->fetched.given_up) {
+        why_set(&a->why, "the member is shutting down");
+        return undo_begin(a, op);
+    }
+    return a->config->offsets_in_both ? offsets_send(a, op) : ATTEMPT_NEXT_PHASE;
 }

@@ -15,6 +15,7 @@ enum group_input_type {
     GROUP_IN_POSITIONS,    /* answers GROUP_OUT_POSITIONS */
     GROUP_IN_COMMIT,       /* the application commits */
     GROUP_IN_METADATA,     /* answers GROUP_OUT_METADATA */
+    GROUP_IN_OFFSETS,      /* answers GROUP_OUT_OFFSETS_ASK */
     GROUP_IN_LEADER_LOST,  /* this partition's broker does not lead it, or is gone */
     GROUP_IN_TIME,         /* the deadline has passed */
     GROUP_IN_LEAVE,        /* the application closes the consumer */
@@ -27,6 +28,17 @@ enum group_input_type {
 };
 
 struct zk_view;
+
+struct group_offsets_answer {
+    uint32_t seq;
+    bool failed;         /* there was none, or it could not be read */
+    const char *text;    /* why it failed */
+    int16_t kafka_error; /* of FIND */
+    const char *host;    /* of FIND: the offset manager, without an error */
+    int32_t port;
+    const struct group_offset *list; /* of FETCH and COMMIT; in any order */
+    size_t count;
+};
 
 struct group_input {
     enum group_input_type type;
@@ -66,6 +78,7 @@ struct group_input {
             const struct group_leader *list;
             size_t count;
         } metadata;
+        struct group_offsets_answer offsets;
         struct {
             const char *topic;
             int32_t partition;

@@ -1,4 +1,5 @@
 #include "zkconsumer/core/group/offset_committer.h"
+#include "zkconsumer/core/base/topic_partition.h"
 #include "zkconsumer/core/group/claims.h"
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
@@ -7,9 +8,9 @@
 
 static_assert(sizeof((struct offset_committer *)0)->text >= ZK_OFFSET_TEXT_SIZE, "offset text");
 
-void committer_init(struct offset_committer *c, const char *group)
+void committer_init(struct offset_committer *c, const char *group, enum commit_store store)
 {
-    *c = (struct offset_committer){.group = group};
+    *c = (struct offset_committer){.group = group, .store = store};
 }
 
 void committer_deinit(struct offset_committer *c)
@@ -17,6 +18,7 @@ void committer_deinit(struct offset_committer *c)
     for (size_t i = 0; i < COMMIT_JOBS_MAX; i++)
         free(c->jobs[i].items);
     free(c->cache);
+    free(c->stored);
     free(c->path);
     creator_deinit(&c->creator);
     *c = (struct offset_committer){0};
@@ -117,7 +119,7 @@ enum zkc_err committer_add(struct offset_committer *c, const struct commit_reque
         return err;
     for (size_t i = 0; i < r->count; i++) {
         const struct group_claim *claim = claim_of(r, i);
-        if (!claim || r->positions[i].offset < 0)
+        if (!claim || (r->positions[i].offset < 0 && c->store == COMMIT_TO_ZOOKEEPER))
             continue;
         struct commit_item item = {.topic = claim->topic,
                                    .topic_index = claim->topic_index,
@@ -194,10 +196,12 @@ static enum committer_step begin_item(struct offset_committer *c, struct zk_op *
     struct commit_job *job = &c->jobs[0];
     struct commit_item *known = NULL;
     for (; c->at < job->count; c->at++) {
-        bool is_late = c->by_session && job->items[c->at].session_id != c->session_id;
-        known = cached(c, &job->items[c->at]);
+        const struct commit_item *item = &job->items[c->at];
+        bool is_late = c->by_session && item->session_id != c->session_id;
+        known = cached(c, item);
         c->refused += is_late;
-        if (!is_late && (!known || known->offset != job->items[c->at].offset))
+        if (!is_late && !item->is_refused && item->offset >= 0 &&
+            (!known || known->offset != item->offset))
             break;
     }
     *err = ZKC_OK;
@@ -283,6 +287,7 @@ static enum committer_step item_next(struct offset_committer *c, const struct zk
         return COMMITTER_SEND;
     case COMMIT_LOOKING:
     case COMMIT_READING: return read_instead(c, result, op, zk_rc, err);
+    case COMMIT_STORING: assert(!"an answer was expected by nobody"); break;
     case COMMIT_SETTING_AGAIN: break; /* gone again: an error */
     }
     return COMMITTER_IDLE;
@@ -325,10 +330,105 @@ static bool is_refused(const struct offset_committer *c, int zk_rc)
     return c->by_session && (zk_rc == ZK_BAD_VERSION || zk_rc == ZK_SESSION_EXPIRED);
 }
 
-static void say_dropped(enum zkc_err *err, struct why *why)
+/* ---- Kafka ---- */
+
+static int by_name(const void *a, const void *b)
 {
-    *err = ZKC_ERR_NOT_OWNED;
-    why_set(why, "the session ended, or the partitions went, before the commit began");
+    const struct group_offset *x = a, *y = b;
+    return topic_partition_compare((struct topic_partition){x->topic, x->partition},
+                                   (struct topic_partition){y->topic, y->partition});
+}
+
+/* Asks the owner to commit the running job to Kafka. COMMITTER_DONE: *err. */
+static enum committer_step begin_store(struct offset_committer *c, enum zkc_err *err)
+{
+    const struct commit_job *job = &c->jobs[0];
+    if (job->count > c->stored_cap) {
+        struct group_offset *list = realloc(c->stored, job->count * sizeof *list);
+        if (!list) {
+            *err = ZKC_ERR_NOMEM;
+            return COMMITTER_DONE;
+        }
+        c->stored = list;
+        c->stored_cap = job->count;
+    }
+    for (size_t i = 0; i < job->count; i++)
+        c->stored[i] = (struct group_offset){.topic = job->items[i].topic,
+                                             .partition = job->items[i].partition,
+                                             .offset = job->items[i].offset};
+    c->stored_count = job->count;
+    c->state = COMMIT_STORING;
+    return COMMITTER_STORE;
+}
+
+static void mark_refused(struct offset_committer *c, const struct group_offset *list, size_t count)
+{
+    struct commit_job *job = &c->jobs[0];
+    for (size_t i = 0; i < job->count; i++) {
+        struct group_offset want = {.topic = job->items[i].topic,
+                                    .partition = job->items[i].partition};
+        const struct group_offset *at = bsearch(&want, list, count, sizeof *list, by_name);
+        job->items[i].is_refused = !at || at->kafka_error != 0;
+    }
+}
+
+/* ---- jobs, run ---- */
+
+/* Writes from item `at` on; at the end of the job: what became of it. */
+static enum committer_step go_on(struct offset_committer *c, struct zk_op *op, enum zkc_err *err,
+                                 struct why *why)
+{
+    bool writes = c->store != COMMIT_TO_KAFKA;
+    if (!*err && writes && begin_item(c, op, err) == COMMITTER_SEND)
+        return COMMITTER_SEND;
+    if (*err == ZKC_ERR_NOMEM)
+        why_set(why, "committing offsets: out of memory");
+    if (!*err && c->kafka_err) {
+        *err = c->kafka_err;
+        *why = c->kafka_why;
+    }
+    if (!*err && c->refused > 0 && c->jobs[0].joinable) { /* a rebalance has nobody to tell */
+        *err = ZKC_ERR_NOT_OWNED;
+        why_set(why,
+                "%zu offsets were not written: their session has ended, or somebody else has "
+                "written them",
+                c->refused);
+    }
+    end_job(c);
+    return COMMITTER_DONE;
+}
+
+static enum committer_step begin_job(struct offset_committer *c, struct zk_op *op,
+                                     enum zkc_err *err, struct why *why)
+{
+    const struct commit_job *job = &c->jobs[0];
+    c->running = true;
+    c->at = 0;
+    c->refused = 0;
+    c->kafka_err = ZKC_OK;
+    if (job->dropped) {
+        *err = ZKC_ERR_NOT_OWNED;
+        why_set(why, "the session ended, or the partitions went, before the commit began");
+    } else if (c->store != COMMIT_TO_ZOOKEEPER && job->count > 0 &&
+               begin_store(c, err) == COMMITTER_STORE) {
+        return COMMITTER_STORE;
+    }
+    return go_on(c, op, err, why);
+}
+
+enum committer_step committer_stored(struct offset_committer *c, enum zkc_err kafka_err,
+                                     const char *text, const struct group_offset *list,
+                                     size_t count, struct zk_op *op, uint32_t *id,
+                                     enum zkc_err *err, struct why *why)
+{
+    assert(c->running && c->state == COMMIT_STORING);
+    why_clear(why);
+    *err = ZKC_OK;
+    *id = c->jobs[0].id;
+    c->kafka_err = kafka_err;
+    why_set(&c->kafka_why, "%s", text);
+    mark_refused(c, list, count);
+    return go_on(c, op, err, why);
 }
 
 enum committer_step committer_next(struct offset_committer *c, const struct zk_result *answer,
@@ -340,38 +440,20 @@ enum committer_step committer_next(struct offset_committer *c, const struct zk_r
     if (!answer && (c->running || c->job_count == 0))
         return COMMITTER_IDLE;
     *id = c->jobs[0].id;
-    if (!answer) {
-        c->running = true;
-        c->at = 0;
-        c->refused = 0;
-        if (c->jobs[0].dropped)
-            say_dropped(err, why);
-    } else {
-        int zk_rc;
-        if (item_next(c, answer, op, &zk_rc, err) == COMMITTER_SEND)
-            return COMMITTER_SEND;
-        if (!*err)
-            end_item(c, zk_rc, out);
-        c->refused += !*err && is_refused(c, zk_rc);
-        if (!*err && zk_rc != ZK_OK && !is_refused(c, zk_rc)) {
-            *err = ZKC_ERR_ZOOKEEPER;
-            why_set(why, "writing %s: %s (%d)", c->path, zk_rc_name(zk_rc), zk_rc);
-        }
-        c->at++;
-    }
-    if (!*err && begin_item(c, op, err) == COMMITTER_SEND)
+    if (!answer)
+        return begin_job(c, op, err, why);
+    int zk_rc;
+    if (item_next(c, answer, op, &zk_rc, err) == COMMITTER_SEND)
         return COMMITTER_SEND;
-    if (*err == ZKC_ERR_NOMEM)
-        why_set(why, "committing offsets: out of memory");
-    if (!*err && c->refused > 0 && c->jobs[0].joinable) { /* a rebalance has nobody to tell */
-        *err = ZKC_ERR_NOT_OWNED;
-        why_set(why,
-                "%zu offsets were not written: their session has ended, or somebody else has "
-                "written them",
-                c->refused);
+    if (!*err)
+        end_item(c, zk_rc, out);
+    c->refused += !*err && is_refused(c, zk_rc);
+    if (!*err && zk_rc != ZK_OK && !is_refused(c, zk_rc)) {
+        *err = ZKC_ERR_ZOOKEEPER;
+        why_set(why, "writing %s: %s (%d)", c->path, zk_rc_name(zk_rc), zk_rc);
     }
-    end_job(c);
-    return COMMITTER_DONE;
+    c->at++;
+    return go_on(c, op, err, why);
 }
 
 bool committer_is_idle(const struct offset_committer *c)

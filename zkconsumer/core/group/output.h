@@ -15,12 +15,13 @@ enum group_lane {
     GROUP_LANE_EVENTS,    /* zkclient's event thread: re-arms watches; registers again */
     GROUP_LANE_COMMIT,    /* offset commits: timer, explicit, and those of a rebalance */
     GROUP_LANE_FINDER,    /* the leader finder's broker scans */
+    GROUP_LANE_OFFSETS,   /* broker scans of the search for the offset manager */
     /* These two are no lanes in that sense: any number of operations may be under way, told apart
      * by `seq` alone. They are sent in order on one connection, and never a second time. */
     GROUP_LANE_SAFE, /* zk_safe; the probes of zk_compat's lease */
     GROUP_LANE_VIEW, /* zk_viewer, within zk_safe or as the observer of a process */
 };
-#define GROUP_LANE_COUNT 4 /* of the serial ones */
+#define GROUP_LANE_COUNT 5 /* of the serial ones */
 
 /* A partition of ours. */
 struct group_claim {
@@ -38,6 +39,21 @@ struct group_position {
     int32_t partition;
     int64_t offset; /* next to hand out; -1: not known yet. zk_safe: next after what is finished */
     uint64_t claim; /* zk_safe: number of the claim this is of; 0: whatever is owned now */
+};
+
+/* Requests to brokers for offsets.storage=kafka. */
+enum group_offsets_request {
+    GROUP_OFFSETS_FIND,   /* who is the group's offset manager? */
+    GROUP_OFFSETS_FETCH,  /* what is stored of these partitions? */
+    GROUP_OFFSETS_COMMIT, /* store these offsets */
+};
+
+/* One partition in such a request, or in its answer. */
+struct group_offset {
+    const char *topic;
+    int32_t partition;
+    int64_t offset;      /* next to read; -1: none */
+    int16_t kafka_error; /* of an answer */
 };
 
 /* A leader that was found. */
@@ -64,15 +80,18 @@ enum group_gate {
 
 enum group_output_type {
     /* ---- to do ---- */
-    GROUP_OUT_OP,            /* send op; answer with the same lane and seq */
-    GROUP_OUT_STOP,          /* close the gates, drop what is queued, stop fetching; then feed the
-                              * positions reached */
-    GROUP_OUT_POSITIONS,     /* feed the positions reached, for the commit that is due */
-    GROUP_OUT_ASSIGN,        /* claimed: fetch from their offsets as soon as leaders are known */
-    GROUP_OUT_METADATA,      /* ask this broker for the leaders of these topics */
-    GROUP_OUT_LEADERS,       /* hand these partitions to the fetchers of their leaders */
-    GROUP_OUT_COMMIT_QUEUED, /* answers GROUP_IN_COMMIT: by this job, or refused */
-    GROUP_OUT_COMMITTED,     /* the commit job has ended */
+    GROUP_OUT_OP,          /* send op; answer with the same lane and seq */
+    GROUP_OUT_STOP,        /* close the gates, drop what is queued, stop fetching; then feed the
+                            * positions reached */
+    GROUP_OUT_POSITIONS,   /* feed the positions reached, for the commit that is due */
+    GROUP_OUT_ASSIGN,      /* claimed: fetch from their offsets as soon as leaders are known */
+    GROUP_OUT_METADATA,    /* ask this broker for the leaders of these topics */
+    GROUP_OUT_LEADERS,     /* hand these partitions to the fetchers of their leaders */
+    GROUP_OUT_OFFSETS_ASK, /* send this request to this broker, on the one connection for offsets,
+                            * which is made anew for another broker or timeout */
+    GROUP_OUT_OFFSETS_HANG_UP, /* close that connection */
+    GROUP_OUT_COMMIT_QUEUED,   /* answers GROUP_IN_COMMIT: by this job, or refused */
+    GROUP_OUT_COMMITTED,       /* the commit job has ended */
     GROUP_OUT_CLOSE_SESSION, /* the last of all: everything is done that can be done. zk_safe: feed
                               * GROUP_IN_SESSION_CLOSED when it is closed; an evicted member goes on
                               */
@@ -99,6 +118,8 @@ enum group_output_type {
     GROUP_OUT_RELEASE,
     GROUP_OUT_OFFSET_READ,
     GROUP_OUT_COMMIT,
+    GROUP_OUT_OFFSETS_READ,   /* what Kafka had stored */
+    GROUP_OUT_OFFSETS_STORED, /* what Kafka said to a commit */
     GROUP_OUT_TRY_END,
     GROUP_OUT_BACKOFF,
     GROUP_OUT_REBALANCE_END,
@@ -145,6 +166,20 @@ struct group_output {
             const struct group_leader *list;
             size_t count;
         } leaders;
+        struct {
+            uint32_t seq; /* answer with the same */
+            enum group_offsets_request request;
+            const char *group;
+            const char *host;
+            int32_t port;
+            int64_t timeout_ms;
+            const struct group_offset *list; /* sorted by topic and partition; none for FIND */
+            size_t count;
+        } offsets_ask;
+        struct {
+            const struct group_offset *list; /* sorted by topic and partition */
+            size_t count;
+        } offsets;
         struct {
             uint32_t job;
             enum zkc_err err;

@@ -22,7 +22,9 @@ struct reader {
     bool connected;
     bool is_stopped;
     struct lane lanes[GROUP_LANE_COUNT];
+    enum commit_store offsets_in;
     struct offset_committer committer;
+    struct offset_manager offsets; /* of offsets in Kafka */
     struct leader_finder finder;
 };
 
@@ -38,6 +40,7 @@ void reader_free(struct reader *r)
     free(r->path);
     free(r->group);
     committer_deinit(&r->committer);
+    offset_manager_deinit(&r->offsets);
     finder_deinit(&r->finder);
     free(r);
 }
@@ -90,7 +93,13 @@ enum zkc_err reader_new(const struct reader_config *config, struct reader **out)
         return ZKC_ERR_NOMEM;
     r->resend_at_ms = INT64_MAX;
     r->group = config->group ? strdup(config->group) : NULL;
-    committer_init(&r->committer, r->group);
+    struct offset_manager_config offsets = {.group = r->group,
+                                            .backoff_ms = config->offsets_channel_backoff_ms,
+                                            .timeout_ms = config->offsets_channel_timeout_ms,
+                                            .seed = config->seed + 1};
+    r->offsets_in = config->offsets_in;
+    committer_init(&r->committer, r->group, config->offsets_in);
+    offset_manager_init(&r->offsets, &offsets);
     finder_init(&r->finder, config->refresh_leader_backoff_ms, config->seed);
     if (!copy_partitions(r, config) || (config->group && !r->group)) {
         reader_free(r);
@@ -141,36 +150,97 @@ static void read_next(struct reader *r, struct group_outputs *out)
     hold(r, out);
 }
 
-static void take_stored(struct reader *r, const struct zk_result *answer, struct group_outputs *out)
+/* The next commit writes only what differs from this. */
+static void remember(struct reader *r, const struct group_claim *c, struct group_outputs *out)
 {
-    struct group_claim *c = &r->claims[r->at];
-    struct why why;
-    c->offset = -1;
-    if (answer->zk_rc == ZK_OK) {
-        enum zkc_err err = zk_offset_read(answer->data, &c->offset, &why);
-        if (err)
-            group_notice(out, 3, "offset", err, "offset %s: %s; starting by auto.offset.reset",
-                         r->path, why.text);
-        else if (c->offset < 0)
-            c->offset = -1; /* any negative number means none */
-    } else if (answer->zk_rc != ZK_NO_NODE) {
-        group_notice(out, 3, "offset", ZKC_ERR_ZOOKEEPER,
-                     "getData %s: %s (%d); starting by auto.offset.reset", r->path,
-                     zk_rc_name(answer->zk_rc), answer->zk_rc);
-    }
     struct commit_item item = {.topic = c->topic,
                                .topic_index = c->topic_index,
                                .partition = c->partition,
                                .offset = c->offset};
     if (committer_known(&r->committer, &item))
         group_notice(out, 7, "offset", ZKC_OK, "the next commit writes again: out of memory");
+}
+
+static void take_stored(struct reader *r, const struct zk_result *answer, struct group_outputs *out)
+{
+    struct group_claim *c = &r->claims[r->at];
+    struct why why;
+    int64_t stored = -1;
+    if (answer->zk_rc == ZK_OK) {
+        enum zkc_err err = zk_offset_read(answer->data, &stored, &why);
+        if (err)
+            group_notice(out, 3, "offset", err, "offset %s: %s; starting by auto.offset.reset",
+                         r->path, why.text);
+        if (err || stored < 0)
+            stored = -1; /* any negative number means none */
+    } else if (answer->zk_rc != ZK_NO_NODE) {
+        group_notice(out, 3, "offset", ZKC_ERR_ZOOKEEPER,
+                     "getData %s: %s (%d); starting by auto.offset.reset", r->path,
+                     zk_rc_name(answer->zk_rc), answer->zk_rc);
+    }
+    c->offset = r->offsets_in == COMMIT_TO_BOTH && c->offset > stored ? c->offset : stored;
+    remember(r, c, out);
     struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);
     o->offset.topic = c->topic;
     o->offset.partition = c->partition;
-    o->offset.offset = c->offset;
+    o->offset.offset = stored;
     o->offset.zk_rc = answer->zk_rc;
     r->at++;
     read_next(r, out);
+}
+
+/* Asks Kafka for what is wanted. False: there is nothing to ask, or no memory to do it. */
+static bool fetch_stored(struct reader *r, struct group_outputs *out)
+{
+    struct group_offset *list = calloc(r->count + 1, sizeof *list);
+    size_t count = 0;
+    for (size_t i = 0; list && i < r->count; i++)
+        if (r->wants_stored[i])
+            list[count++] = (struct group_offset){
+                .topic = r->claims[i].topic, .partition = r->claims[i].partition, .offset = -1};
+    enum zkc_err err = list ? ZKC_OK : ZKC_ERR_NOMEM;
+    if (!err && count > 0)
+        err = offset_manager_begin(&r->offsets, OFFSET_JOB_FETCH, list, count, 1);
+    free(list);
+    if (err)
+        group_notice(out, 3, "offset", err, "stored offsets are not read: out of memory");
+    return !err && count > 0;
+}
+
+static void begin_reading(struct reader *r, struct group_outputs *out)
+{
+    r->state = READING;
+    if (r->offsets_in == COMMIT_TO_ZOOKEEPER) {
+        read_next(r, out);
+        return;
+    }
+    for (size_t i = 0; i < r->count; i++)
+        if (r->wants_stored[i])
+            r->claims[i].offset = -1;
+    if (!fetch_stored(r, out))
+        hold(r, out);
+}
+
+static void take_fetched(struct reader *r, struct group_outputs *out)
+{
+    struct offset_outcome outcome;
+    if (!offset_manager_take(&r->offsets, OFFSET_JOB_FETCH, &outcome) || r->state != READING)
+        return;
+    size_t at = 0; /* both lists are sorted alike */
+    for (size_t i = 0; i < r->count; i++) {
+        if (!r->wants_stored[i])
+            continue;
+        int64_t stored = outcome.list[at++].offset;
+        r->claims[i].offset = stored < 0 ? -1 : stored;
+        remember(r, &r->claims[i], out);
+    }
+    struct group_output *o = group_emit(out, GROUP_OUT_OFFSETS_READ);
+    o->offsets.list = outcome.list;
+    o->offsets.count = outcome.count;
+    if (r->offsets_in == COMMIT_TO_BOTH)
+        read_next(r, out);
+    else
+        hold(r, out);
 }
 
 /* ---- commits and leaders ---- */
@@ -198,26 +268,64 @@ static void take_commit(struct reader *r, const struct group_input *in, struct g
     o->committed.text = "";
 }
 
+/* What the committer wants next, and how a job of it has ended. */
+struct progress {
+    enum committer_step step;
+    struct zk_op op;
+    uint32_t job;
+    enum zkc_err err;
+    struct why why;
+};
+
+static void store(struct reader *r, struct progress *p)
+{
+    struct offset_committer *c = &r->committer;
+    enum zkc_err err =
+        offset_manager_begin(&r->offsets, OFFSET_JOB_COMMIT, c->stored, c->stored_count, 1);
+    p->step = COMMITTER_IDLE;
+    if (err)
+        p->step = committer_stored(c, err, "committing offsets: out of memory", c->stored, 0,
+                                   &p->op, &p->job, &p->err, &p->why);
+}
+
+/* True: a job has ended, and the next may begin. */
+static bool take_step(struct reader *r, struct progress *p, struct group_outputs *out)
+{
+    if (p->step == COMMITTER_STORE)
+        store(r, p);
+    if (p->step == COMMITTER_SEND)
+        lane_send(r->lanes, GROUP_LANE_COMMIT, &p->op, r->connected, out);
+    if (p->step != COMMITTER_DONE)
+        return false;
+    struct group_output *o = group_emit(out, GROUP_OUT_COMMITTED);
+    o->committed.job = p->job;
+    o->committed.err = p->err;
+    o->committed.text = group_text(out, "%s", p->why.text);
+    return true;
+}
+
 static void drive_committer(struct reader *r, const struct zk_result *answer,
                             struct group_outputs *out)
 {
-    for (;;) {
-        struct zk_op op;
-        struct why why;
-        uint32_t job = 0;
-        enum zkc_err err;
-        enum committer_step step =
-            committer_next(&r->committer, answer, &op, &job, &err, &why, out);
+    struct progress p;
+    do {
+        p.step = committer_next(&r->committer, answer, &p.op, &p.job, &p.err, &p.why, out);
         answer = NULL;
-        if (step == COMMITTER_SEND)
-            lane_send(r->lanes, GROUP_LANE_COMMIT, &op, r->connected, out);
-        if (step != COMMITTER_DONE)
-            return;
-        struct group_output *o = group_emit(out, GROUP_OUT_COMMITTED);
-        o->committed.job = job;
-        o->committed.err = err;
-        o->committed.text = group_text(out, "%s", why.text);
-    }
+    } while (take_step(r, &p, out));
+}
+
+static void take_committed(struct reader *r, struct group_outputs *out)
+{
+    struct offset_outcome o;
+    struct progress p;
+    if (!offset_manager_take(&r->offsets, OFFSET_JOB_COMMIT, &o))
+        return;
+    struct group_output *stored = group_emit(out, GROUP_OUT_OFFSETS_STORED);
+    stored->offsets.list = o.list;
+    stored->offsets.count = o.count;
+    p.step = committer_stored(&r->committer, o.err, o.text, o.list, o.count, &p.op, &p.job, &p.err,
+                              &p.why);
+    take_step(r, &p, out);
 }
 
 static void leader_lost(struct reader *r, const struct group_input *in, struct group_outputs *out)
@@ -239,10 +347,8 @@ static void connected(struct reader *r, struct group_outputs *out)
     r->connected = true;
     r->resend_at_ms = INT64_MAX;
     lanes_resend(r->lanes, out);
-    if (r->state == NEW) {
-        r->state = READING;
-        read_next(r, out);
-    }
+    if (r->state == NEW)
+        begin_reading(r, out);
 }
 
 static void take_result(struct reader *r, const struct group_input *in, struct group_outputs *out)
@@ -259,6 +365,9 @@ static void take_result(struct reader *r, const struct group_input *in, struct g
     case GROUP_LANE_COMMIT: drive_committer(r, answer, out); break;
     case GROUP_LANE_FINDER:
         finder_answer(&r->finder, r->now_ms, answer, r->lanes, r->connected, out);
+        break;
+    case GROUP_LANE_OFFSETS:
+        offset_manager_scanned(&r->offsets, r->now_ms, answer, r->lanes, r->connected, out);
         break;
     case GROUP_LANE_EVENTS:
     case GROUP_LANE_SAFE:
@@ -302,6 +411,9 @@ void reader_step(struct reader *r, const struct group_input *in, struct group_ou
         finder_metadata(&r->finder, r->now_ms, in->metadata.seq, in->metadata.failed,
                         in->metadata.text, in->metadata.list, in->metadata.count, out);
         break;
+    case GROUP_IN_OFFSETS:
+        offset_manager_answered(&r->offsets, r->now_ms, &in->offsets, out);
+        break;
     case GROUP_IN_LEADER_LOST: leader_lost(r, in, out); break;
     case GROUP_IN_TIME: time_passed(r, out); break;
     case GROUP_IN_LEAVE: leave(r, out); break;
@@ -312,7 +424,10 @@ void reader_step(struct reader *r, const struct group_input *in, struct group_ou
     case GROUP_IN_POLLED:
     case GROUP_IN_VIEW: break;
     }
+    take_fetched(r, out);
+    take_committed(r, out);
     drive_committer(r, NULL, out);
+    offset_manager_run(&r->offsets, r->now_ms, r->lanes, r->connected, false, out);
     finder_run(&r->finder, r->now_ms, r->lanes, r->connected, false, out);
     if (r->state == LEAVING && r->is_stopped && committer_is_idle(&r->committer)) {
         r->state = CLOSED;
@@ -322,8 +437,13 @@ void reader_step(struct reader *r, const struct group_input *in, struct group_ou
 
 int64_t reader_deadline_ms(const struct reader *r)
 {
-    int64_t finder = finder_deadline_ms(&r->finder);
-    return r->state == CLOSED ? INT64_MAX : finder < r->resend_at_ms ? finder : r->resend_at_ms;
+    int64_t at = r->resend_at_ms, finder = finder_deadline_ms(&r->finder);
+    int64_t offsets = offset_manager_deadline_ms(&r->offsets);
+    if (r->state == CLOSED)
+        return INT64_MAX;
+    if (finder < at)
+        at = finder;
+    return offsets < at ? offsets : at;
 }
 
 const struct group_claim *reader_held(const struct reader *r, size_t *count)

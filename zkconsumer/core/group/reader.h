@@ -9,6 +9,7 @@
 #include "zkconsumer/core/group/input.h"
 #include "zkconsumer/core/group/leader_finder.h"
 #include "zkconsumer/core/group/offset_committer.h"
+#include "zkconsumer/core/group/offset_manager.h"
 
 struct reader_partition {
     const char *topic;
@@ -23,6 +24,9 @@ struct reader_config {
     const struct reader_partition *partitions; /* each once; wants_stored only with a group */
     size_t partition_count;
     int64_t refresh_leader_backoff_ms;
+    enum commit_store offsets_in; /* of zk_compat_config, these three; the offset manager is */
+    int64_t offsets_channel_backoff_ms; /* looked for when it is needed */
+    int64_t offsets_channel_timeout_ms;
     uint64_t seed;
 };
 

@@ -6,11 +6,12 @@
 
 /* The arrows are the only ones allowed:
  *
- *   NEW -> LISTING -> REGISTERING -> SUBSCRIBING -> RUNNING -> LEAVING -> CLOSED
+ *   NEW -> SEARCHING -> LISTING -> REGISTERING -> SUBSCRIBING -> RUNNING -> LEAVING -> CLOSED
  *    \__________________^    \              \                      ^
  *     \_________\_____________\______________\_____________________/ */
 static const bool MOVES[CLOSED + 1][CLOSED + 1] = {
-    [NEW] = {[LISTING] = true, [REGISTERING] = true, [LEAVING] = true},
+    [NEW] = {[SEARCHING] = true, [LISTING] = true, [REGISTERING] = true, [LEAVING] = true},
+    [SEARCHING] = {[LISTING] = true, [REGISTERING] = true, [LEAVING] = true},
     [LISTING] = {[REGISTERING] = true, [LEAVING] = true},
     [REGISTERING] = {[SUBSCRIBING] = true, [LEAVING] = true},
     [SUBSCRIBING] = {[RUNNING] = true, [LEAVING] = true},
@@ -34,6 +35,7 @@ void zk_compat_free(struct zk_compat *m)
     attempt_deinit(&m->ended);
     registrar_deinit(&m->registrar);
     committer_deinit(&m->committer);
+    offset_manager_deinit(&m->offsets);
     finder_deinit(&m->finder);
     buf_deinit(&m->registration);
     for (size_t i = 0; i < m->config.subscription_count; i++) {
@@ -132,6 +134,8 @@ enum zkc_err zk_compat_new(const struct zk_compat_config *config, int64_t now_ms
         .subscriptions = m->subscriptions,
         .subscription_count = config->subscription_count,
         .filter = m->filter,
+        .offsets_in_kafka = config->offsets_in != COMMIT_TO_ZOOKEEPER,
+        .offsets_in_both = config->offsets_in == COMMIT_TO_BOTH,
         .book = &m->book,
         .switches = config->switches,
     };
@@ -139,8 +143,13 @@ enum zkc_err zk_compat_new(const struct zk_compat_config *config, int64_t now_ms
     m->lease_told_ms = INT64_MIN;
     m->commit_at_ms = config->auto_commit ? now_ms + config->auto_commit_interval_ms : INT64_MAX;
     m->register_at_ms = m->backoff_until_ms = m->resend_at_ms = INT64_MAX;
-    committer_init(&m->committer, m->group);
+    struct offset_manager_config offsets = {.group = m->group,
+                                            .backoff_ms = config->offsets_channel_backoff_ms,
+                                            .timeout_ms = config->offsets_channel_timeout_ms,
+                                            .seed = config->seed + 1};
+    committer_init(&m->committer, m->group, config->offsets_in);
     m->committer.by_session = config->switches.commit == ZK_GUARD_SESSION;
+    offset_manager_init(&m->offsets, &offsets);
     finder_init(&m->finder, config->refresh_leader_backoff_ms, config->seed);
     *out = m;
     return ZKC_OK;
@@ -229,6 +238,9 @@ static void lane_answer(struct zk_compat *m, enum group_lane lane, const struct 
     case GROUP_LANE_COMMIT: compat_commit_drive(m, answer, out); return;
     case GROUP_LANE_FINDER:
         finder_answer(&m->finder, m->now_ms, answer, m->lanes, m->connected, out);
+        return;
+    case GROUP_LANE_OFFSETS:
+        offset_manager_scanned(&m->offsets, m->now_ms, answer, m->lanes, m->connected, out);
         return;
     case GROUP_LANE_SAFE:
     case GROUP_LANE_VIEW: assert(!"no lane of this machine");
@@ -322,6 +334,23 @@ static void stopped(struct zk_compat *m, const struct group_input *in, struct gr
     compat_commit_drive(m, NULL, out);
 }
 
+static void searched(struct zk_compat *m, struct group_outputs *out)
+{
+    if (m->settings.auto_commit)
+        m->commit_at_ms = m->now_ms + m->settings.auto_commit_interval_ms;
+    compat_list_begin(m, out);
+}
+
+/* The constructor of 0.8.2's consumer finds the offset manager, however long it takes. */
+static void begin_search(struct zk_compat *m, struct group_outputs *out)
+{
+    if (offset_manager_begin(&m->offsets, OFFSET_JOB_FIND, NULL, 0, 1))
+        group_notice(out, 3, "offset", ZKC_ERR_NOMEM,
+                     "the offset manager is not looked for before it is needed: out of memory");
+    if (m->offsets.jobs[OFFSET_JOB_FIND].state == OFFSET_JOB_NONE)
+        searched(m, out);
+}
+
 static void connected(struct zk_compat *m, const struct group_input *in, struct group_outputs *out)
 {
     m->connected = true;
@@ -330,8 +359,15 @@ static void connected(struct zk_compat *m, const struct group_input *in, struct 
     compat_fence_connected(m, in);
     m->resend_at_ms = INT64_MAX;
     lanes_resend(m->lanes, out);
-    if (m->state == NEW)
+    if (m->state != NEW)
+        return;
+    if (m->settings.offsets_in == COMMIT_TO_ZOOKEEPER) {
         compat_list_begin(m, out);
+        return;
+    }
+    m->commit_at_ms = INT64_MAX; /* 0.8.2 starts its timer after the search */
+    compat_move(m, SEARCHING);
+    begin_search(m, out);
 }
 
 /* Gives the lock to whoever waits for it. In Java the monitor decides; here leaving comes first,
@@ -355,6 +391,17 @@ static bool grant_lock(struct zk_compat *m, struct group_outputs *out)
         return true;
     }
     return false;
+}
+
+/* What the offset manager has ended. */
+static void take_offsets(struct zk_compat *m, struct group_outputs *out)
+{
+    struct offset_outcome ignored;
+    offset_manager_run(&m->offsets, m->now_ms, m->lanes, m->connected, m->brokers_watched, out);
+    if (offset_manager_take(&m->offsets, OFFSET_JOB_FIND, &ignored) && m->state == SEARCHING)
+        searched(m, out);
+    compat_rebalance_fetched(m, out);
+    compat_commit_stored(m, out);
 }
 
 /* Lets everything go on that can, until nothing can. */
@@ -398,6 +445,9 @@ void zk_compat_step(struct zk_compat *m, const struct group_input *in, struct gr
         finder_metadata(&m->finder, m->now_ms, in->metadata.seq, in->metadata.failed,
                         in->metadata.text, in->metadata.list, in->metadata.count, out);
         break;
+    case GROUP_IN_OFFSETS:
+        offset_manager_answered(&m->offsets, m->now_ms, &in->offsets, out);
+        break;
     case GROUP_IN_LEADER_LOST: leader_lost(m, in, out); break;
     case GROUP_IN_TIME: time_passed(m, out); break;
     case GROUP_IN_LEAVE: m->leave_wanted = true; break;
@@ -406,7 +456,9 @@ void zk_compat_step(struct zk_compat *m, const struct group_input *in, struct gr
     case GROUP_IN_POLLED:
     case GROUP_IN_VIEW: break; /* of zk_safe */
     }
+    take_offsets(m, out);
     pump(m, out);
+    offset_manager_run(&m->offsets, m->now_ms, m->lanes, m->connected, m->brokers_watched, out);
     compat_fence_run(m, out);
     if (m->state == LEAVING && m->is_stopped && committer_is_idle(&m->committer)) {
         compat_move(m, CLOSED);
@@ -429,6 +481,7 @@ int64_t zk_compat_deadline_ms(const struct zk_compat *m)
     at = earlier(at, m->backoff_until_ms);
     at = earlier(at, m->commit_at_ms);
     at = earlier(at, compat_fence_deadline_ms(m));
+    at = earlier(at, offset_manager_deadline_ms(&m->offsets));
     return earlier(at, finder_deadline_ms(&m->finder));
 }
 
@@ -442,6 +495,7 @@ const char *zk_compat_state_name(const struct zk_compat *m)
 {
     switch (m->state) {
     case NEW: return "new";
+    case SEARCHING:
     case LISTING:
     case REGISTERING:
     case SUBSCRIBING: return "registering";

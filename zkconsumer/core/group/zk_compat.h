@@ -17,6 +17,10 @@
  * A filter lists the topics before it registers, and from its first rebalance on watches their
  * list: topics that come and go under it are subscribed to and rebalanced for (zk_compat_topics.c).
  *
+ * With offsets in Kafka the group's offset manager is found before anything else, and everything
+ * waits for it (offset_manager.h). A commit that Kafka refuses stops no rebalance: the partition
+ * moves on with the older offset.
+ *
  * zk_switches.h takes single ones of these choices away.
  *
  * Sources: ZookeeperConsumerConnector, ZKRebalancerListener, ZKSessionExpireListener of Kafka
@@ -28,6 +32,7 @@
 #include "zkconsumer/core/group/input.h"
 #include "zkconsumer/core/group/leader_finder.h"
 #include "zkconsumer/core/group/offset_committer.h"
+#include "zkconsumer/core/group/offset_manager.h"
 #include "zkconsumer/core/group/registrar.h"
 
 /* Everything is copied. */
@@ -47,7 +52,11 @@ struct zk_compat_config {
     int64_t rebalance_backoff_ms;
     uint32_t rebalance_attempts_max; /* rebalance.max.retries counts the first attempt */
     int64_t refresh_leader_backoff_ms;
-    struct zk_switches switches; /* all zero: as 0.8.2 */
+    enum commit_store offsets_in; /* offsets.storage and dual.commit.enabled */
+    int64_t offsets_channel_backoff_ms;
+    int64_t offsets_channel_timeout_ms;
+    uint32_t offsets_commit_retries; /* of the commit at the end, and only of that */
+    struct zk_switches switches;     /* all zero: as 0.8.2 */
     uint64_t seed;
 };
 

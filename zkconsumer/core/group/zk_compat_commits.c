@@ -71,27 +71,68 @@ static void ended(struct zk_compat *m, uint32_t job, enum zkc_err err, const cha
     if (job != m->rb_commit)
         return;
     m->rb_commit = 0;
-    if (err)
+    if (err && m->settings.offsets_in == COMMIT_TO_ZOOKEEPER)
         compat_rebalance_commit_failed(m, text, out);
+}
+
+/* What the committer wants next, and how a job of it has ended. */
+struct progress {
+    enum committer_step step;
+    struct zk_op op;
+    uint32_t job;
+    enum zkc_err err;
+    struct why why;
+};
+
+/* Commits the running job to Kafka. Only the last commit of all is tried more than once. */
+static void store(struct zk_compat *m, struct progress *p)
+{
+    unsigned tries = m->state == LEAVING ? 1 + m->settings.offsets_commit_retries : 1;
+    struct offset_committer *c = &m->committer;
+    enum zkc_err err =
+        offset_manager_begin(&m->offsets, OFFSET_JOB_COMMIT, c->stored, c->stored_count, tries);
+    p->step = COMMITTER_IDLE;
+    if (err)
+        p->step = committer_stored(c, err, "committing offsets: out of memory", c->stored, 0,
+                                   &p->op, &p->job, &p->err, &p->why);
+}
+
+/* Carries out what the committer wants. True: a job has ended, and the next may begin. */
+static bool take_step(struct zk_compat *m, struct progress *p, struct group_outputs *out)
+{
+    if (p->step == COMMITTER_STORE)
+        store(m, p);
+    if (p->step == COMMITTER_SEND)
+        compat_send(m, GROUP_LANE_COMMIT, &p->op, out);
+    if (p->step != COMMITTER_DONE)
+        return false;
+    ended(m, p->job, p->err, p->why.text, out);
+    return true;
 }
 
 void compat_commit_drive(struct zk_compat *m, const struct zk_result *answer,
                          struct group_outputs *out)
 {
-    for (;;) {
-        struct zk_op op;
-        struct why why;
-        uint32_t job = 0;
-        enum zkc_err err;
-        enum committer_step step =
-            committer_next(&m->committer, answer, &op, &job, &err, &why, out);
+    struct progress p;
+    do {
+        p.step = committer_next(&m->committer, answer, &p.op, &p.job, &p.err, &p.why, out);
         answer = NULL;
-        if (step == COMMITTER_SEND)
-            compat_send(m, GROUP_LANE_COMMIT, &op, out);
-        if (step != COMMITTER_DONE)
-            break;
-        ended(m, job, err, why.text, out);
-    }
+    } while (take_step(m, &p, out));
     if (committer_is_idle(&m->committer))
         compat_rebalance_commits_done(m, out);
+}
+
+void compat_commit_stored(struct zk_compat *m, struct group_outputs *out)
+{
+    struct offset_outcome o;
+    struct progress p;
+    if (!offset_manager_take(&m->offsets, OFFSET_JOB_COMMIT, &o))
+        return;
+    struct group_output *stored = group_emit(out, GROUP_OUT_OFFSETS_STORED);
+    stored->offsets.list = o.list;
+    stored->offsets.count = o.count;
+    p.step = committer_stored(&m->committer, o.err, o.text, o.list, o.count, &p.op, &p.job, &p.err,
+                              &p.why);
+    if (take_step(m, &p, out))
+        compat_commit_drive(m, NULL, out);
 }

@@ -15,7 +15,7 @@
 #include "zkconsumer/core/group/zk_compat.h"
 
 /* What the member as a whole is doing. */
-enum member_state { NEW, LISTING, REGISTERING, SUBSCRIBING, RUNNING, LEAVING, CLOSED };
+enum member_state { NEW, SEARCHING, LISTING, REGISTERING, SUBSCRIBING, RUNNING, LEAVING, CLOSED };
 
 /* Who holds the rebalance lock: in Java the thread that does the work. */
 enum holder { NOBODY, CALLER, EXECUTOR, EVENT_THREAD };
@@ -24,6 +24,7 @@ enum holder { NOBODY, CALLER, EXECUTOR, EVENT_THREAD };
 enum rebalance_state {
     RB_IDLE,
     RB_READING,    /* the attempt waits for an answer */
+    RB_FETCHING,   /* it waits for offsets from Kafka */
     RB_STOPPING,   /* it waits for the fetchers */
     RB_COMMITTING, /* it waits for its commit */
     RB_WATCHING,   /* no broker: a watch is put on their list */
@@ -121,6 +122,7 @@ struct zk_compat {
     uint32_t timer_commit; /* job of the timer that has not ended; it has one thread */
     uint32_t rb_commit;    /* job awaited in RB_COMMITTING, RB_CLEANED and LEAVING */
     struct offset_committer committer;
+    struct offset_manager offsets; /* of offsets in Kafka */
 
     struct leader_finder finder;
 };
@@ -146,6 +148,9 @@ void compat_stop_fetchers(struct zk_compat *m, enum group_stop_why why, struct g
 void compat_rebalance_begin(struct zk_compat *m, enum holder holder, struct group_outputs *out);
 void compat_rebalance_answer(struct zk_compat *m, const struct zk_result *answer,
                              struct group_outputs *out);
+
+/* The offset manager has ended a fetch, or the member leaves while one is repeated. */
+void compat_rebalance_fetched(struct zk_compat *m, struct group_outputs *out);
 
 /* The fetchers are down and what they reached has been queued for the commit. */
 void compat_rebalance_stopped(struct zk_compat *m);
@@ -225,6 +230,9 @@ void compat_commit_timer(struct zk_compat *m, const struct group_input *in,
 void compat_commit_stopped(struct zk_compat *m, const struct group_input *in,
                            struct group_outputs *out);
 void compat_commit_time(struct zk_compat *m, struct group_outputs *out);
+
+/* Kafka has ended a commit. */
+void compat_commit_stored(struct zk_compat *m, struct group_outputs *out);
 
 /* Lets the committer go on: with an answer, or with NULL. */
 void compat_commit_drive(struct zk_compat *m, const struct zk_result *answer,

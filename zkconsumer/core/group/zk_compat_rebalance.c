@@ -235,6 +235,43 @@ static void brokers_watched(struct zk_compat *m, struct group_outputs *out)
     end_rebalance(m, true, out);
 }
 
+/* Asks Kafka for the offsets of what was decided. */
+static void fetch_offsets(struct zk_compat *m, struct group_outputs *out)
+{
+    const struct attempt *a = &m->attempt;
+    struct group_offset *list = calloc(a->claim_count + 1, sizeof *list);
+    m->rb = RB_FETCHING;
+    for (size_t i = 0; list && i < a->claim_count; i++)
+        list[i] = (struct group_offset){
+            .topic = a->claims[i].topic, .partition = a->claims[i].partition, .offset = -1};
+    enum zkc_err err = ZKC_ERR_NOMEM;
+    if (list)
+        err = offset_manager_begin(&m->offsets, OFFSET_JOB_FETCH, list, a->claim_count, 1);
+    free(list);
+    if (err) {
+        why_set(&m->attempt.why, "fetching offsets: out of memory");
+        fail_attempt(m, out);
+    }
+}
+
+void compat_rebalance_fetched(struct zk_compat *m, struct group_outputs *out)
+{
+    struct offset_outcome outcome;
+    if (m->rb != RB_FETCHING)
+        return;
+    if (offset_manager_take(&m->offsets, OFFSET_JOB_FETCH, &outcome)) {
+        struct group_output *o = group_emit(out, GROUP_OUT_OFFSETS_READ);
+        o->offsets.list = outcome.list;
+        o->offsets.count = outcome.count;
+        attempt_fetched(&m->attempt, outcome.list, outcome.count);
+    } else if (m->leave_wanted && offset_manager_cancel(&m->offsets, OFFSET_JOB_FETCH)) {
+        attempt_fetched(&m->attempt, NULL, 0);
+    } else {
+        return;
+    }
+    drive(m, NULL, out);
+}
+
 static void drive(struct zk_compat *m, const struct zk_result *answer, struct group_outputs *out)
 {
     struct zk_op op;
@@ -247,6 +284,11 @@ static void drive(struct zk_compat *m, const struct zk_result *answer, struct gr
             compat_stop_fetchers(m, GROUP_STOP_REBALANCE, out);
             return;
         case ATTEMPT_COMMIT: break; /* was queued when the positions came */
+        case ATTEMPT_FETCH: fetch_offsets(m, out); return;
+        case ATTEMPT_FETCH_AGAIN:
+            m->rb = RB_FETCHING;
+            offset_manager_fetch_again(&m->offsets, m->now_ms, out);
+            return;
         case ATTEMPT_RELEASED: forget_owned(m); break;
         case ATTEMPT_DONE: take_over(m, out); return;
         case ATTEMPT_NO_BROKERS: watch_brokers(m, out); return;

@@ -382,7 +382,8 @@ static void take_input(struct zk_safe *m, const struct group_input *in, struct g
             m->polled_ms = m->now_ms;
         break;
     case GROUP_IN_TIME:
-    case GROUP_IN_STOPPED: break;
+    case GROUP_IN_STOPPED:
+    case GROUP_IN_OFFSETS: break; /* of zk_compat and reader */
     }
 }
 
