@@ -306,7 +306,7 @@ static void say_op(char *text, size_t size, const struct zk_op *op)
 static void send_op(struct safe_member *m, const struct group_output *o)
 {
     char text[65536];
-    assert_true(m->is_connected);
+    assert_true(m->is_connected || m->is_being_cut);
     struct safe_message *x = calloc(1, sizeof *x);
     x->lane = o->op.lane;
     x->seq = o->op.seq;
@@ -456,7 +456,7 @@ void safe_feed(struct safe_member *m, struct group_input *in)
         free_messages(&m->zombies);
         fake_zk_client_forget(&m->client);
         m->session = 0;
-        m->is_connected = false;
+        m->is_connected = m->is_opening = false;
         struct group_input closed = {.type = GROUP_IN_SESSION_CLOSED};
         step(m, &closed);
         pay(m);
@@ -584,6 +584,8 @@ static void feed_lost(struct safe_member *m, enum group_lane lane, uint32_t seq)
 {
     static const struct zk_result lost = {.zk_rc = ZK_CONNECTION_LOSS};
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {lane, seq, &lost}};
+    if (!m->machine)
+        return; /* closed meanwhile */
     step(m, &in);
     pay(m);
 }
@@ -592,8 +594,8 @@ void safe_cut(struct safe_member *m)
 {
     if (!m->machine || !m->is_connected)
         return;
-    m->is_connected = false;
-    m->is_stalled = false;
+    m->is_connected = m->is_stalled = false;
+    m->is_being_cut = true; /* the member may have been told only by an answer that is lost */
     if (m->session && fake_zk_is_open(m->world->zk, m->session))
         fake_zk_disconnect(m->world->zk, m->session);
     struct safe_message *lost = m->replies, *under_way = m->requests;
@@ -632,8 +634,11 @@ void safe_cut(struct safe_member *m)
             }
         }
     }
-    if (!first)
+    if (!first && m->machine)
         safe_feed(m, &in);
+    m->is_being_cut = false;
+    for (struct safe_message *x; (x = pop(&m->requests, &m->requests_end)); free_message(x))
+        feed_lost(m, x->lane, x->seq);
 }
 
 void safe_stall(struct safe_member *m)
@@ -732,6 +737,26 @@ void safe_commit_one(struct safe_member *m, int p, int64_t offset)
     safe_feed(m, &in);
 }
 
+void safe_poll(struct safe_member *m)
+{
+    if (!m->machine || !m->is_polling || strcmp(zk_safe_state_name(m->machine), "evicted") != 0)
+        return;
+    struct group_input in = {.type = GROUP_IN_POLLED};
+    safe_feed(m, &in);
+}
+
+void safe_world_remove(struct safe_world *w, const char *path)
+{
+    fake_zk_remove(w->zk, path);
+    take_events(w);
+}
+
+void safe_world_put(struct safe_world *w, const char *path, const char *text)
+{
+    fake_zk_put(w->zk, path, text);
+    take_events(w);
+}
+
 /* ---- many steps ---- */
 
 void safe_world_end_sessions(struct safe_world *w)
@@ -782,6 +807,7 @@ void safe_world_run_ms(struct safe_world *w, int64_t ms)
             while (safe_serve_zombie(m))
                 ;
             safe_connect(m);
+            safe_poll(m);
             for (int p = 0; m->machine && m->is_polling && p < w->partitions; p++) {
                 while (safe_take(m, p))
                     ;

@@ -13,7 +13,7 @@
 #include "zkconsumer/core/base/rng.h"
 #include "zkconsumer/core/group/zk_safe.h"
 
-#define SAFE_MEMBERS_MAX    8
+#define SAFE_MEMBERS_MAX    16
 #define SAFE_PARTITIONS_MAX 512
 #define SAFE_SESSION_MS     6000
 #define SAFE_OWNERS         "/consumers/g/owners/t/"
@@ -42,8 +42,9 @@ struct safe_member {
     int64_t lease_session, lease_end_ms;
     bool is_connected; /* as the member knows */
     bool is_stalled;   /* nothing gets through, and nobody has noticed */
-    bool is_opening;   /* a new session is asked for */
-    bool is_closing;   /* CLOSE_SESSION was asked for */
+    bool is_being_cut;
+    bool is_opening; /* a new session is asked for */
+    bool is_closing; /* CLOSE_SESSION was asked for */
     bool wants_positions;
     bool is_polling; /* the application asks for messages all the time */
     int64_t polled_ms;
@@ -124,7 +125,14 @@ bool safe_take(struct safe_member *m, int p);
 void safe_finish(struct safe_member *m, int p);
 void safe_commit_one(struct safe_member *m, int p, int64_t offset);
 
+/* The application polls, should the member be evicted. */
+void safe_poll(struct safe_member *m);
+
 bool safe_gate_is_open(const struct safe_member *m, int p);
+
+/* As somebody outside. */
+void safe_world_remove(struct safe_world *w, const char *path);
+void safe_world_put(struct safe_world *w, const char *path, const char *text);
 
 /* ---- many steps ---- */
 

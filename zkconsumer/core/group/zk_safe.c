@@ -354,6 +354,8 @@ static void take_input(struct zk_safe *m, const struct group_input *in, struct g
 {
     switch (in->type) { /* all choices are here; the helpers do one thing each */
     case GROUP_IN_CONNECTED:
+        if (m->phase >= CLOSING)
+            break; /* it was on its way when the session was closed */
         m->is_connected = false;
         if (!in->connected.is_new)
             lose_open(m, out);

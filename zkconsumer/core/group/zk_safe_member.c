@@ -288,8 +288,8 @@ static void take_failed_check(struct zk_safe *m, const struct safe_batch *batch,
     while (at < answer->part_count && (answer->parts[at].zk_rc == ZK_OK ||
                                        answer->parts[at].zk_rc == ZK_RUNTIME_INCONSISTENCY))
         at++;
-    if (at == 0 && answer->part_count > 0)
-        safe_id_event(m);
+    if (at == 0 && answer->part_count > 0 && !safe_has_bug(m, ZK_SAFE_BUG_VIEW_WITHOUT_SELF))
+        safe_id_event(m); /* with the bug, nothing tells it */
     if (at == 0 || at > batch->count)
         return;
     const struct safe_partition *named = batch->partitions[at - 1]; /* it may be gone by now */
