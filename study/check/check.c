@@ -65,6 +65,8 @@ static const struct {
     [CHECK_DUPLICATES] = {"duplicates", "messages delivered again", CHECK_MESSAGES},
     [CHECK_SKIPPED] = {"skipped_by_reset", "messages skipped by a start at latest", CHECK_MESSAGES},
     [CHECK_UNSEEN] = {"unseen", "messages produced, never delivered", CHECK_MESSAGES},
+    [CHECK_OWN_NODE] = {"own_node_waits", "members that wait for their own node (KAFKA-1387)",
+                        CHECK_TIMES},
 };
 
 const char *check_name(enum check_id id)
@@ -384,6 +386,10 @@ static const char *unknown(const struct check *c, enum check_id id)
     case CHECK_Z7:
         if (c->watches_overtaken)
             return "a fault let answers overtake notifications";
+        return c->level < 2 ? "operations are in traces of level 2" : NULL;
+    case CHECK_OWN_NODE:
+        if (!c->has_txns)
+            return "the trace has no writes of the ensemble (zk_txn)";
         return c->level < 2 ? "operations are in traces of level 2" : NULL;
     case CHECK_Z8: return c->level < 2 ? "operations are in traces of level 2" : NULL;
     case CHECK_Z10:

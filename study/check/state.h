@@ -73,6 +73,7 @@ struct member {
     bool has_view, has_view_in_force;
     int64_t zxid_seen;
     uint64_t session;
+    bool waits_for_itself; /* its registration found the node that this very session had made */
     /* of safe mode */
     bool is_safe, has_lapsed;
     struct lease {

@@ -454,6 +454,12 @@ static void answer_parts(struct zk_server *s, struct zk_answer *a, const struct 
 static void answer_write(struct zk_server *s, struct zk_conn *c, const struct zk_txn *x)
 {
     c->in_flight--;
+    if (x->zk_rc == ZK_SESSION_MOVED) {
+        /* Not an answer but the end of the connection (FinalRequestProcessor, ZOOKEEPER-710): the
+         * leader may believe in an attach that the client has given up, for ever. */
+        cut_off(s, c);
+        return;
+    }
     if (!may_answer(s, c, x->what, x->count ? x->parts[0].path : ZK_PATH_ROOT))
         return;
     struct zk_answer *a = new_answer(s, MSG_ZK_ANSWER, x->xid);

@@ -37,7 +37,7 @@ def three_servers(t, release):
 
 
 def faults(t, release):
-    ensemble = Ensemble(t, release, 3, {"tickTime": 400})
+    ensemble = Ensemble(t, release, 3, {"tickTime": 400, "initLimit": 15}, can_cut=True)
     run([ensemble.port(n) for n in ensemble.numbers], "faults", timeout_ms=8000, ensemble=ensemble)
 
 

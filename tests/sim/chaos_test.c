@@ -11,8 +11,9 @@
 
 /* Seeds that found something once. 68: an end of the session while a rebalance had stopped the
  * fetchers already was told of what was claimed afterwards. 3265: a leader that had stood still
- * committed what its successor had committed too. */
-static const uint64_t ONCE_FAILED[] = {41, 68, 3265};
+ * committed what its successor had committed too. 11156: a session that had moved by an attach
+ * which its client had given up was refused for ever. */
+static const uint64_t ONCE_FAILED[] = {41, 68, 3265, 11156};
 
 struct run {
     uint64_t seed, hash, violations;

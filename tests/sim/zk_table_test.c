@@ -497,7 +497,10 @@ static void run_line(struct table *t, char **words, size_t count)
         return;
     }
     struct session *s = session_named(t, words[0][0]);
-    if (strcmp(op, "connect") == 0 || strcmp(op, "reconnect") == 0) {
+    if (strcmp(op, "join") == 0) {
+        s->id = session_named(t, words[2][0])->id;
+        run_attach(s, words + 1, count - 1);
+    } else if (strcmp(op, "connect") == 0 || strcmp(op, "reconnect") == 0) {
         run_attach(s, words, count);
     } else if (strcmp(op, "drop") == 0) {
         conn_close(s->conn, &s->node);

@@ -1,6 +1,6 @@
 """ZooKeeper servers that form an ensemble, whose links to each other can be cut.
 
-    servers = Ensemble(t, "3.8", 3)       # starts them; numbers from 1
+    servers = Ensemble(t, "3.8", 3, can_cut=True)    # starts them; numbers from 1
     servers.cut(1, 3)                     # connections stay, nothing passes between 1 and 3, until heal
     servers.kill(3); servers.start(3)
 """
@@ -12,13 +12,13 @@ from .zookeeper import ZooKeeperServer
 
 
 class Ensemble:
-    def __init__(self, t, release, count, properties=None):
+    def __init__(self, t, release, count, properties=None, can_cut=False):
         if release == "3.4":
             jars.require(versions.ZOOKEEPER_34_FROM)
         self.numbers = range(1, count + 1)
         self._ports = {n: (free_port(), free_port()) for n in self.numbers}
         self._proxies = {n: [ByteProxy("127.0.0.1:%d" % port) for port in self._ports[n]]
-                         for n in self.numbers}  # towards n: for its followers, for elections
+                         for n in self.numbers if can_cut}  # towards n: for its followers, for elections
         self.servers = {}
         for pair in self._proxies.values():
             for proxy in pair:
@@ -33,14 +33,13 @@ class Ensemble:
             t.defer(self.servers[n].kill)
         for server in self.servers.values():
             server.start_without_waiting()
-        for server in self.servers.values():
-            server.wait_until_serving()
+        self.wait_until_serving(list(self.numbers))
 
     def _peers(self, n):
         """As server n has them: the others behind proxies."""
         def ports(other):
-            if other == n:
-                return self._ports[n]
+            if other == n or other not in self._proxies:
+                return self._ports[other]
             return tuple(proxy.port(str(n)) for proxy in self._proxies[other])
         return {"server.%d" % other: "127.0.0.1:%d:%d" % ports(other) for other in self.numbers}
 
@@ -79,7 +78,8 @@ class Ensemble:
         """With a leader among them."""
         wait_for(lambda: sorted(map(self.mode, numbers))
                  == ["follower"] * (len(numbers) - 1) + ["leader"],
-                 "servers %s to serve" % numbers, 60)
+                 "servers %s to serve" % numbers, 120,
+                 alive=[self.servers[n].process for n in numbers])
 
     def wait_until_lost(self, n):
         """Server n does not serve, and no other counts it among its followers."""

@@ -67,8 +67,7 @@ class _Link:
             await self._passable("up")
             if self.label in proxy.refused or not proxy.server:
                 return self.close("refused")
-            host, port = proxy.server.rsplit(":", 1)
-            server_reader, self.server_writer = await asyncio.open_connection(host, int(port))
+            server_reader, self.server_writer = await proxy.connect(self)
             ways = [asyncio.ensure_future(self._up()), asyncio.ensure_future(self._down(server_reader))]
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in ways:
@@ -223,6 +222,11 @@ class Proxy:
         return self._do(lambda: any(link.label == label for link in self.links))
 
     # ---- what a protocol adds; all on the proxy's thread ----
+
+    async def connect(self, link):
+        """To the server: (reader, writer)."""
+        host, port = self.server.rsplit(":", 1)
+        return await asyncio.open_connection(host, int(port))
 
     async def receive(self, reader):
         """What passes at once: a frame, without its length."""
@@ -440,7 +444,18 @@ class KafkaProxy(Proxy):
 
 
 class ByteProxy(Proxy):
-    """For any protocol: bytes, of which nothing is known. No faults at a request."""
+    """For any protocol: bytes, of which nothing is known. No faults at a request. Whoever connects while
+    the server is not there yet waits for it: a proxy cannot refuse as a closed port does."""
+
+    async def connect(self, link):
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                return await super().connect(link)
+            except OSError:
+                if link.closed or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.02)
 
     async def receive(self, reader):
         data = await reader.read(65536)

@@ -195,6 +195,12 @@ class Case:
         if op == "connect":
             self.sessions[name] = Session(self)
             return self._attach(name, rest)
+        if op == "join":
+            other, server = rest
+            self.sessions[name] = Session(self)
+            self.sessions[name].id = self.sessions[other].id
+            self.sessions[name].password = self.sessions[other].password
+            return self._attach(name, [server])
         session = self.sessions[name]
         if op == "reconnect":
             return self._attach(name, rest)

@@ -3,6 +3,7 @@
 #include "tests/unit/check/traces.h"
 #include "tests/unit/test.h"
 #include "tests/unit/vectors.h"
+#include "zkconsumer/core/zk/op.h"
 
 /* What a golden trace comes to: every result is what its .expect says, and 0 (or, of counts that
  * cannot be decided, unknown) otherwise. */
@@ -267,6 +268,62 @@ static void test_is_told(void **state)
     check_free(c);
 }
 
+/* A member at rest without a watch violates Z7, unless it waits for a node of its own session
+ * (KAFKA-1387, which compat has from 0.8.2): that is counted. */
+static void test_waits_for_its_own_node(void **state)
+{
+    static const char path[] = "/consumers/g/ids/g_1";
+    static const struct {
+        const char *name;
+        uint64_t creator; /* session of the node that is there; the member's is 0x33 */
+        int zk_rc;        /* of its registration */
+        bool has_second_session;
+        uint64_t violated, waits;
+    } cases[] = {
+        {"its own", 0x33, ZK_NODE_EXISTS, false, 0, 1},
+        {"another's", 0x22, ZK_NODE_EXISTS, false, 1, 0},
+        {"it has registered", 0x33, ZK_OK, false, 1, 0},
+        {"of an ended session", 0x33, ZK_NODE_EXISTS, true, 1, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct trace_event events[] = {
+            {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, ""}},
+            {.type = TRACE_ZK_SESSION, .zk_session = {"open", 0x33, ""}},
+            {.type = TRACE_ZK_STATE, .zk_state = {"connected", "zk1"}},
+            {.type = TRACE_VIEW, .view = {.hash = 1}},
+            {.type = TRACE_ZK_TXN,
+             .zk_txn = {.zxid = 1,
+                        .what = "create",
+                        .class_of = TRACE_CLASS_ID,
+                        .path = path,
+                        .session = cases[i].creator,
+                        .ephemeral_owner = cases[i].creator,
+                        .parts = 1}},
+            {.type = TRACE_ZK_OP,
+             .zk_op = {.op = TRACE_OP_CREATE, .path = path, .zk_rc = cases[i].zk_rc, .zxid = 1}},
+            {.type = cases[i].has_second_session ? TRACE_ZK_SESSION : TRACE_ZK_STATE,
+             .zk_session = {"open", 0x44, ""}},
+            {.type = TRACE_END, .t_ns = 60000000000, .end = {.reason = "done"}},
+        };
+        struct check *c = check_new(NULL);
+        for (size_t k = 0; k < ARRAY_LEN(events); k++) {
+            struct trace_event e = events[k];
+            if (e.type == TRACE_ZK_STATE && k == 6)
+                e.zk_state = events[2].zk_state;
+            e.src = "m1";
+            e.m = e.type == TRACE_END ? NULL : "m1";
+            e.gs = e.seq = k;
+            check_take(&e, c);
+        }
+        assert_int_equal(check_finish(c), ZKC_OK);
+        uint64_t z7 = check_result(c, CHECK_Z7).found, n = check_result(c, CHECK_OWN_NODE).found;
+        if (z7 != cases[i].violated || n != cases[i].waits)
+            fail_msg("%s: Z7 %" PRIu64 ", %" PRIu64 " wait", cases[i].name, z7, n);
+        check_free(c);
+    }
+}
+
 /* The checkers alone: lines are decoded without failures. */
 static enum zkc_err check_lines(const void *text)
 {
@@ -304,8 +361,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),    cmocka_unit_test(test_all_are_checked),
-        cmocka_unit_test(test_broken),    cmocka_unit_test(test_is_told),
+        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_all_are_checked),
+        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_is_told),
+        cmocka_unit_test(test_waits_for_its_own_node),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
