@@ -13,9 +13,12 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import kafka.consumer.Blacklist;
 import kafka.consumer.Consumer;
 import kafka.consumer.ConsumerConfig;
 import kafka.consumer.KafkaStream;
+import kafka.consumer.TopicFilter;
+import kafka.consumer.Whitelist;
 import kafka.javaapi.consumer.ConsumerConnector;
 import kafka.message.MessageAndMetadata;
 
@@ -27,6 +30,8 @@ import kafka.message.MessageAndMetadata;
  *
  *   open NAME [KEY=VALUE ...]       a connector with these settings
  *   streams NAME TOPIC=N[,TOPIC=N]  joins the group: createMessageStreams; a thread takes from each stream
+ *   filter NAME KIND N EXPRESSION   the same with N streams of a filter (createMessageStreamsByFilter);
+ *                                   KIND: white_list, black_list
  *   print NAME N                    print every Nth message only (1: all, the default; 0: none)
  *   counts NAME                     prints what was taken so far
  *   commit NAME                     commitOffsets
@@ -78,6 +83,7 @@ public final class Members {
         }
         switch (words[0]) {
             case "streams": member.run(() -> member.streams(words[2])); break;
+            case "filter": member.run(() -> member.filter(words)); break;
             case "commit": member.run(member::commit); break;
             case "print": member.every = Integer.parseInt(words[2]); break;
             case "counts": member.counts(); break;
@@ -146,6 +152,19 @@ public final class Members {
                     String label = topic.getKey() + "-" + number++;
                     new Thread(() -> guarded(name, () -> take(label, stream))).start();
                 }
+            }
+        }
+
+        void filter(String[] words) {
+            TopicFilter filter = words[2].equals("white_list") ? new Whitelist(words[4])
+                    : new Blacklist(words[4]);
+            List<KafkaStream<byte[], byte[]>> streams =
+                    connector.createMessageStreamsByFilter(filter, Integer.parseInt(words[3]));
+            say("streams " + name);
+            int number = 0;
+            for (KafkaStream<byte[], byte[]> stream : streams) {
+                String label = words[4] + "-" + number++;
+                new Thread(() -> guarded(name, () -> take(label, stream))).start();
             }
         }
 

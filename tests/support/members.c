@@ -5,12 +5,12 @@
  *
  *   open NAME [KEY=VALUE ...]       a consumer with these settings
  *   streams NAME TOPIC=N[,TOPIC=N]  joins the group; a thread takes from each stream
- *   assign NAME TOPIC:P:OFFSET[,..] reads single partitions; OFFSET: N, beginning, end, stored
- *   take NAME N                     take N more messages in all, then stand still (-1: no limit)
- *   print NAME N                    print every Nth message only (1: all, the default; 0: none)
- *   counts NAME                     prints what was taken so far
- *   keep NAME N                     keep copies of the next N messages until the end
- *   commit NAME [TOPIC P OFFSET]    commits what was taken, or this
+ *   filter NAME KIND N EXPRESSION   the same with N streams of a filter; KIND: white_list,
+ * black_list assign NAME TOPIC:P:OFFSET[,..] reads single partitions; OFFSET: N, beginning, end,
+ * stored take NAME N                     take N more messages in all, then stand still (-1: no
+ * limit) print NAME N                    print every Nth message only (1: all, the default; 0:
+ * none) counts NAME                     prints what was taken so far keep NAME N keep copies of the
+ * next N messages until the end commit NAME [TOPIC P OFFSET]    commits what was taken, or this
  *   position NAME TOPIC P           prints the position
  *   seek NAME TOPIC P OFFSET        moves it
  *   pause NAME TOPIC P | resume NAME TOPIC P
@@ -89,7 +89,7 @@ struct member {
     pthread_cond_t changed;
     bool is_closing;
     bool closed_itself; /* in a callback */
-    int64_t allowed; /* messages that may still be taken; -1: any number */
+    int64_t allowed;    /* messages that may still be taken; -1: any number */
     int64_t total;
     int every;
     int hang_ms;
@@ -421,6 +421,23 @@ static void do_streams(struct member *m, char *wanted)
         start_joiner(m);
 }
 
+static void do_filter(struct member *m, char **words, size_t word_count)
+{
+    assert(word_count == 5);
+    struct zkc_filter filter = {.kind = strcmp(words[2], "white_list") == 0 ? ZKC_FILTER_WHITELIST
+                                                                            : ZKC_FILTER_BLACKLIST,
+                                .topics = words[4],
+                                .streams = atoi(words[3])};
+    snprintf(m->topics[0], sizeof *m->topics, "%s", words[4]);
+    m->subscriptions[0] = (struct zkc_subscription){m->topics[0], filter.streams};
+    m->topic_count = 1;
+    enum zkc_err err = zkc_consumer_subscribe_filter(m->consumer, &filter);
+    if (err)
+        say_failed(m, "subscribe_filter", err);
+    else
+        start_joiner(m);
+}
+
 static int64_t offset_of(const char *word)
 {
     return strcmp(word, "beginning") == 0 ? ZKC_OFFSET_BEGINNING
@@ -621,6 +638,8 @@ static void member_command(struct member *m, char **words, size_t word_count, co
     int32_t partition = word_count > 3 ? atoi(words[3]) : 0;
     if (strcmp(what, "streams") == 0) {
         do_streams(m, words[2]);
+    } else if (strcmp(what, "filter") == 0) {
+        do_filter(m, words, word_count);
     } else if (strcmp(what, "assign") == 0) {
         do_assign(m, words[2]);
     } else if (strcmp(what, "take") == 0) {

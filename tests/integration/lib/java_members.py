@@ -68,6 +68,10 @@ class JavaMembers:
                     **(properties or {})}
         self.process.send("open %s %s" % (name, " ".join("%s=%s" % item for item in settings.items())))
 
+    def filter(self, name, kind, streams, expression):
+        """Joins with streams of a filter; kind: white_list, black_list."""
+        self.process.send("filter %s %s %d %s" % (name, kind, streams, expression))
+
     def streams(self, name, **topics):
         """Joins with so many streams of each topic; returns at once."""
         self.process.send("streams %s %s"
