@@ -24,6 +24,7 @@ void safe_set_state(struct zk_safe *m, struct safe_partition *p, enum safe_state
 {
     assert(MOVES[p->state][to]);
     p->state = to;
+    p->must_move = p->must_move && to != FREE; /* it has */
     safe_poke(m, p);
 }
 
