@@ -40,14 +40,19 @@ static bool set_one(struct scenario *s, const char *text)
 struct scenario *common_scenario(const struct cli_args *args, const struct common_options *o)
 {
     const char *file = cli_args_text(args, o->scenario, NULL);
+    if (file)
+        return common_named_scenario(args, o, file);
+    report_error("no scenario was named: --scenario=S01");
+    return NULL;
+}
+
+struct scenario *common_named_scenario(const struct cli_args *args, const struct common_options *o,
+                                       const char *file)
+{
     const char *mode = cli_args_text(args, o->mode, "zookeeper:compat");
     struct scenario *s;
     struct why why;
     struct world world;
-    if (!file) {
-        report_error("no scenario was named: --scenario=S01");
-        return NULL;
-    }
     if (strcmp(mode, "zookeeper:compat") != 0) {
         report_error("--mode=%s: expected zookeeper:compat", mode);
         return NULL;

@@ -31,6 +31,10 @@ struct common_options { /* indices in the command's table */
 /* Reads the scenario with what was set. NULL: said why on stderr. */
 struct scenario *common_scenario(const struct cli_args *args, const struct common_options *o);
 
+/* The same of a scenario that is named otherwise than by the option. */
+struct scenario *common_named_scenario(const struct cli_args *args, const struct common_options *o,
+                                       const char *name);
+
 /* Seeds first .. last. False: said why. */
 bool common_seeds(const struct cli_args *args, size_t option, uint64_t *first, uint64_t *last);
 

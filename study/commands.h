@@ -11,5 +11,6 @@ extern const struct cli_command command_shrink;
 extern const struct cli_command command_check;
 extern const struct cli_command command_record;
 extern const struct cli_command command_import;
+extern const struct cli_command command_ablate;
 
 #endif

@@ -8,7 +8,7 @@
 
 static const struct cli_command *const commands[] = {
     &command_sim,   &command_sweep,  &command_story,  &command_shrink,
-    &command_check, &command_record, &command_import,
+    &command_check, &command_record, &command_import, &command_ablate,
 };
 
 static enum cli_exit written(void)

@@ -96,7 +96,7 @@ void check_safe_leases(struct check *c, uint64_t t_ns)
         for (uint32_t i = 0; i < c->member_names.count; i++) {
             struct member *m = &c->members[i];
             const struct lease *l = last_lease(m);
-            if (!m->is_safe || !m->is_live || m->has_lapsed || !l)
+            if (!m->is_live || m->has_lapsed || !l)
                 continue;
             if (l->to_ns <= c->lapse_ns)
                 set_lapsed(c, m, true);
@@ -109,11 +109,11 @@ void check_safe_leases(struct check *c, uint64_t t_ns)
 
 static void take_lease(struct check *c, const struct trace_event *e)
 {
-    struct member *m = safe_member(c, e->m, NULL);
+    struct member *m = member_of(c, e->m, NULL);
     if (!m)
         return;
     struct lease *l = last_lease(m);
-    c->has_leases = true;
+    c->has_leases = c->has_leases || m->is_safe;
     if (l && l->to_ns > e->t_ns && l->session != e->lease.session)
         l->to_ns = e->t_ns;
     if (!l || l->to_ns < e->t_ns || l->session != e->lease.session) {

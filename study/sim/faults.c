@@ -26,7 +26,7 @@ enum sim_point point_of(enum zk_do what, const struct zk_path *path)
     enum trace_class c = path->info.class_of;
     if (what == ZK_DO_CREATE && c == TRACE_CLASS_ID)
         return SIM_POINT_REGISTER;
-    if (what == ZK_DO_CREATE && c == TRACE_CLASS_OWNER)
+    if ((what == ZK_DO_CREATE || what == ZK_DO_MULTI) && c == TRACE_CLASS_OWNER)
         return SIM_POINT_CLAIM;
     if (what == ZK_DO_DELETE && c == TRACE_CLASS_OWNER)
         return SIM_POINT_RELEASE;

@@ -564,10 +564,7 @@ static void take_lease(struct member *m, const struct group_output *o)
     m->has_lease = true;
     m->lease_session = o->lease.session_id;
     m->lease_end_ms = o->lease.end_ms;
-    struct trace_event e = event_of(m, TRACE_LEASE);
-    e.lease.session = (uint64_t)o->lease.session_id;
-    e.lease.until_ns = o->lease.end_ms == INT64_MIN ? 0 : member_lease_end_ns(m);
-    tell(m, &e);
+    app_tell_lease(m);
 }
 
 static void carry_out(struct member *m, const struct group_output *o)

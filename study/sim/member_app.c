@@ -334,6 +334,14 @@ void app_closed(struct member *m, struct conn *c)
 
 /* ---- holding and letting go ---- */
 
+void app_tell_lease(struct member *m)
+{
+    struct trace_event e = event_of(m, TRACE_LEASE);
+    e.lease.session = (uint64_t)m->lease_session;
+    e.lease.until_ns = m->held_count ? gate_ns(m, &m->held[0]) : member_lease_end_ns(m);
+    tracer_emit(&m->world->tracer, &m->source, &e);
+}
+
 void app_hold(struct member *m, const struct group_claim *claims, size_t count)
 {
     struct sim *w = m->world;
@@ -361,6 +369,8 @@ void app_hold(struct member *m, const struct group_claim *claims, size_t count)
         e.own.why = "";
         tracer_emit(&w->tracer, &m->source, &e);
     }
+    if (m->has_lease)
+        app_tell_lease(m);
 }
 
 void app_keep_positions(struct member *m)

@@ -261,6 +261,8 @@ void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
 /* member_app.c: fetching and the application */
 void app_init(struct member *m);
 void app_hold(struct member *m, const struct group_claim *claims, size_t count);
+/* The lease of what is held has moved. */
+void app_tell_lease(struct member *m);
 void app_stop(struct member *m, const char *why); /* positions are kept in m->positions */
 void app_keep_positions(struct member *m);
 void app_forget(struct member *m); /* the process is gone */
