@@ -34,13 +34,16 @@ struct conf_view {
     int rebalance_backoff_ms;
     int refresh_leader_backoff_ms;
 
+    /* of both modes; `auto` resolved */
+    bool claim_multi, release_session, commit_session, watch_owners;
+    bool coalesce, sync_before_read, give_up_never;
+
     /* of safe; `auto` resolved */
     bool is_acknowledged; /* acknowledgement.mode=explicit */
-    bool claim_multi, release_session, commit_session, watch_owners;
-    bool coalesce, sync_before_read, keep_unmoved;
+    bool keep_unmoved;
     bool observer_process;
-    bool probe_sync; /* zookeeper.lease.probe=sync */
-    enum conf_fence fence;
+    bool probe_sync;       /* zookeeper.lease.probe=sync */
+    enum conf_fence fence; /* of both */
     int hand_over_ms;
     int poll_interval_ms_max; /* 0: no limit */
 

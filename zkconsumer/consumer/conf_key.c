@@ -231,16 +231,15 @@ const struct conf_key conf_keys[CONF_KEYS] = {
     [KEY_ZOOKEEPER_CLAIM] =
         WORD("zookeeper.claim", "auto", "auto, single, multi", claims, "",
              "How partitions are claimed: single: one znode after the other; multi: many in one "
-             "transaction (safe). auto: single with zookeeper.mode=compat, multi with safe."),
+             "transaction. auto: single with zookeeper.mode=compat, multi with safe."),
     [KEY_ZOOKEEPER_COALESCE] =
         BOOLEAN("zookeeper.coalesce", "true", "true, false", both, "",
-                "Changes that are seen during a rebalance cause one more, not one each. false: "
-                "zookeeper.mode=safe only."),
+                "Changes that are seen during a rebalance cause one more, not one each."),
     [KEY_ZOOKEEPER_COMMIT] =
         WORD("zookeeper.commit", "auto", "auto, blind, session", blind, "",
              "How offsets are written: blind: whoever owns the partition and whatever is there by "
-             "then; session: in the session that claimed it, over the version that is known "
-             "(safe). auto: blind with zookeeper.mode=compat, session with safe."),
+             "then; session: in the session that claimed it, over the version that is known. "
+             "auto: blind with zookeeper.mode=compat, session with safe."),
     [KEY_ZOOKEEPER_CONNECT] = TEXT(
         "zookeeper.connect", CONF_CONNECT, "host:port,host:port,.../chroot", "zk.connect",
         "The ZooKeeper servers, with the chroot of the Kafka cluster, if it has one, once at the "
@@ -253,12 +252,13 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         WORD("zookeeper.fence", "auto", "auto, none, disconnect, lease", fences, "",
              "What stops delivery while ZooKeeper cannot be reached: none: nothing, so two members "
              "may deliver the same messages; disconnect: the loss of the connection; lease: the "
-             "end of what the session is sure to live (both safe). auto: none with "
+             "end of what the session is sure to live. auto: none with "
              "zookeeper.mode=compat, lease with safe."),
     [KEY_ZOOKEEPER_GIVE_UP] =
         WORD("zookeeper.give.up", "auto", "auto, retries, never", give_ups, "",
-             "When a rebalance is given up: retries: after rebalance.max.retries (compat); never: "
-             "a partition that is another's is watched (safe). auto: by zookeeper.mode."),
+             "When a rebalance is given up: retries: after rebalance.max.retries (compat only); "
+             "never: not while the member lives. auto: retries with zookeeper.mode=compat, never "
+             "with safe."),
     [KEY_ZOOKEEPER_HAND_OVER_MS] = INTEGER(
         "zookeeper.hand.over.ms", 4000, 0, 2147483647, "",
         "With zookeeper.mode=safe: how long a partition that goes to another member waits for the "
@@ -285,7 +285,8 @@ const struct conf_key conf_keys[CONF_KEYS] = {
     [KEY_ZOOKEEPER_RELEASE] =
         WORD("zookeeper.release", "auto", "auto, blind, session", blind, "",
              "How owner znodes are deleted: blind: without a look at whose they are; session: only "
-             "our own, as we made it (safe). auto: blind with zookeeper.mode=compat, session with "
+             "our own, in the session that made it. auto: blind with zookeeper.mode=compat, "
+             "session with "
              "safe."),
     [KEY_ZOOKEEPER_SESSION_TIMEOUT_MS] =
         INTEGER("zookeeper.session.timeout.ms", 6000, 1, 2147483647,
@@ -294,8 +295,7 @@ const struct conf_key conf_keys[CONF_KEYS] = {
                 "hear from; the server may choose another value near it."),
     [KEY_ZOOKEEPER_SYNC_BEFORE_READ] =
         BOOLEAN("zookeeper.sync.before.read", "false", "true, false", both, "",
-                "Make the server catch up with its leader before the group is read. true: "
-                "zookeeper.mode=safe only."),
+                "Make the server catch up with its leader before the group is read."),
     [KEY_ZOOKEEPER_SYNC_TIME_MS] =
         INTEGER("zookeeper.sync.time.ms", 2000, 0, 2147483647, "zk.synctime.ms",
                 "How far a ZooKeeper server may be behind; acts as the default of "
@@ -311,8 +311,9 @@ const struct conf_key conf_keys[CONF_KEYS] = {
              "zookeeper.variant=0.8, else true."),
     [KEY_ZOOKEEPER_WATCH_OWNERS] =
         WORD("zookeeper.watch.owners", "auto", "auto, true, false", auto_or_both, "",
-             "Watch owner znodes: our own, so that a foreign delete is noticed, and contested ones "
-             "instead of trying again (safe). auto: false with zookeeper.mode=compat, true with "
+             "Watch owner znodes: contested ones, instead of trying again after "
+             "rebalance.backoff.ms; and with zookeeper.mode=safe our own, so that a foreign delete "
+             "is noticed. auto: false with zookeeper.mode=compat, true with "
              "safe."),
 };
 

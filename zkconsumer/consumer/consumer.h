@@ -93,10 +93,14 @@ struct zkc_consumer {
     struct zk_session *session;
     uint64_t operations;
     uint64_t kafka_commits, zookeeper_commits; /* offsets sent to Kafka; znodes written */
-    uint32_t unsent[GROUP_LANE_COUNT]; /* seq of an operation that could not be sent; 0: none */
-    struct event *connect_timer;       /* zookeeper.connection.timeout.ms */
-    struct waiter *waiters;            /* of zkc_consumer_wait() */
-    enum zkc_err wait_err;             /* what they get when neither settled nor connected */
+    uint32_t unsent[GROUP_LANE_VIEW + 1]; /* seq of an operation that could not be sent; 0: none */
+    struct gate_lease *fence; /* compat with zookeeper.fence: of the last session told */
+    int64_t fence_session;
+    int64_t connect_sent_ms;     /* of the last connection; see struct zk_session_event */
+    int32_t granted_ms;          /* session timeout of the last connection */
+    struct event *connect_timer; /* zookeeper.connection.timeout.ms */
+    struct waiter *waiters;      /* of zkc_consumer_wait() */
+    enum zkc_err wait_err;       /* what they get when neither settled nor connected */
 
     struct notice *notices; /* newest first, told from the loop */
     size_t notice_count;

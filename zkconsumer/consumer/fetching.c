@@ -30,7 +30,7 @@ struct held {
     int64_t high_watermark; /* as last told by a leader before; -1 */
 
     /* safe */
-    struct gate_lease *lease; /* NULL in compat; a reference */
+    struct gate_lease *lease; /* NULL: none, as in compat without a fence; a reference */
     uint64_t number;
     bool is_continuation; /* of a paused one: it goes on where it stopped */
 };
@@ -473,13 +473,14 @@ static bool reserve(struct fetching *f, size_t count)
     return true;
 }
 
-enum zkc_err fetching_hold(struct fetching *f, const struct zkc_owned *list, size_t count)
+enum zkc_err fetching_hold(struct fetching *f, const struct zkc_owned *list, size_t count,
+                           struct gate_lease *lease)
 {
     assert(f->held_count == 0);
     if (!reserve(f, count))
         return ZKC_ERR_NOMEM;
     for (; f->held_count < count; f->held_count++) {
-        struct held *h = held_new(f, &list[f->held_count], 0, NULL);
+        struct held *h = held_new(f, &list[f->held_count], 0, lease);
         if (!h) {
             while (f->held_count > 0)
                 held_free(f->held[--f->held_count]);

@@ -42,9 +42,10 @@ void fetching_free(struct fetching *f); /* NULL is allowed */
 
 /* Takes partitions over, sorted by topic and number; nothing is held before. `offset` of each is
  * where to start: 0 or more, -1 by auto.offset.reset, ZKC_OFFSET_BEGINNING, FETCHING_END. Fetching
- * starts with fetching_leaders(). ZKC_ERR_NOMEM: nothing is held. */
+ * starts with fetching_leaders(). `lease`: that all of them are under; NULL: none. ZKC_ERR_NOMEM:
+ * nothing is held. */
 ZKC_MUST_CHECK enum zkc_err fetching_hold(struct fetching *f, const struct zkc_owned *list,
-                                          size_t count);
+                                          size_t count, struct gate_lease *lease);
 
 /* ---- one by one, as safe has it ---- */
 

@@ -127,7 +127,7 @@ static void feed_positions(zkc_consumer *c, enum group_input_type type)
 static bool feed_unsent(zkc_consumer *c)
 {
     static const struct zk_result loss = {.zk_rc = ZK_CONNECTION_LOSS};
-    for (int lane = 0; lane < GROUP_LANE_COUNT; lane++) {
+    for (int lane = 0; lane <= GROUP_LANE_VIEW; lane++) {
         if (c->unsent[lane] == 0)
             continue;
         struct group_input in = {.type = GROUP_IN_RESULT,
@@ -287,10 +287,48 @@ static void stop(zkc_consumer *c, enum group_stop_why why)
         tell_rebalance(c, lost ? ZKC_REBALANCE_LOST : ZKC_REBALANCE_REVOKE, list, count);
 }
 
+/* Each session has a lease of its own: a later one does not open the gates of an earlier. Without
+ * memory for it the last one stays in its place, and is over. */
+static void take_lease(zkc_consumer *c, const struct group_output *o)
+{
+    if (!c->fence || c->fence_session != o->lease.session_id) {
+        struct gate_lease *lease = gate_lease_new();
+        if (c->fence)
+            gate_lease_end(c->fence);
+        if (lease) {
+            gate_lease_unref(c->fence);
+            c->fence = lease;
+        } else {
+            log_line(c->log, 3, LOG_FACILITY_ZK,
+                     "nothing is delivered in this session: out of memory");
+        }
+        c->fence_session = o->lease.session_id;
+    }
+    if (c->fence) /* the past: over, perhaps only for now */
+        gate_lease_move(c->fence, o->lease.end_ms < 0 ? 0 : o->lease.end_ms);
+    stream_hub_look_again(c->hub);
+}
+
+/* The lease that claims are under. NULL, and *ok: none is wanted. */
+static struct gate_lease *lease_of(const zkc_consumer *c, const struct group_output *o, bool *ok)
+{
+    bool is_wanted = c->compat && c->view.fence != CONF_FENCE_NONE;
+    bool is_fenced = is_wanted && c->fence;
+    for (size_t i = 0; is_fenced && i < o->assign.count; i++)
+        is_fenced = o->assign.claims[i].session_id == c->fence_session;
+    if (is_fenced)
+        return gate_lease_ref(c->fence);
+    struct gate_lease *over = is_wanted ? gate_lease_new() : NULL; /* never moved */
+    *ok = over || !is_wanted;
+    return over;
+}
+
 static void assign(zkc_consumer *c, const struct group_output *o)
 {
+    bool has_lease = true;
+    struct gate_lease *lease = lease_of(c, o, &has_lease);
     struct zkc_owned *list = calloc(o->assign.count + 1, sizeof *list);
-    enum zkc_err err = list ? ZKC_OK : ZKC_ERR_NOMEM;
+    enum zkc_err err = list && has_lease ? ZKC_OK : ZKC_ERR_NOMEM;
     for (size_t i = 0; !err && i < o->assign.count; i++) {
         const struct group_claim *claim = &o->assign.claims[i];
         list[i] = (struct zkc_owned){claim->topic, claim->partition, claim->thread, claim->offset};
@@ -298,7 +336,8 @@ static void assign(zkc_consumer *c, const struct group_output *o)
     if (!err && c->compat)
         tell_rebalance(c, ZKC_REBALANCE_ASSIGN, list, o->assign.count);
     if (!err)
-        err = fetching_hold(c->fetching, list, o->assign.count);
+        err = fetching_hold(c->fetching, list, o->assign.count, lease);
+    gate_lease_unref(lease);
     if (err) {
         log_line(c->log, 3, LOG_FACILITY_FETCH, "nothing is fetched until the next rebalance: %s",
                  zkc_err_text(err));
@@ -427,8 +466,8 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
     case GROUP_OUT_OFFSETS_READ:
     case GROUP_OUT_TRY_END:
     case GROUP_OUT_BACKOFF: break; /* the trace has them */
+    case GROUP_OUT_LEASE: take_lease(c, o); break;
     case GROUP_OUT_OPEN_SESSION:
-    case GROUP_OUT_LEASE:
     case GROUP_OUT_FETCH_START:
     case GROUP_OUT_FETCH_STOP:
     case GROUP_OUT_VOID:
@@ -463,12 +502,15 @@ static void connected(zkc_consumer *c, const struct zk_session_event *event)
     if (!c->was_connected)
         say_timeout(c, event->timeout_ms);
     c->was_connected = true;
+    c->granted_ms = event->timeout_ms;
+    c->connect_sent_ms = event->connect_sent_ms;
     event_del(c->connect_timer);
     consumer_check_waiters(c);
     struct group_input in = {.type = GROUP_IN_CONNECTED,
                              .connected = {.session_id = event->session_id,
                                            .timeout_ms = event->timeout_ms,
-                                           .is_new = event->is_new}};
+                                           .is_new = event->is_new,
+                                           .connect_sent_ms = event->connect_sent_ms}};
     feed_and_drain(c, &in);
 }
 
@@ -597,6 +639,8 @@ void member_free(zkc_consumer *c)
         event_free(c->connect_timer);
     c->timer = c->connect_timer = NULL;
     zk_compat_free(c->compat);
+    gate_lease_unref(c->fence);
+    c->fence = NULL;
     reader_free(c->reader);
     c->compat = NULL;
     c->reader = NULL;
@@ -613,8 +657,9 @@ static void begin(zkc_consumer *c)
     if (zk_session_is_connected(c->session)) {
         struct group_input in = {.type = GROUP_IN_CONNECTED,
                                  .connected = {.session_id = zk_session_id(c->session),
-                                               .timeout_ms = c->view.zookeeper_session_timeout_ms,
-                                               .is_new = true}};
+                                               .timeout_ms = c->granted_ms,
+                                               .is_new = true,
+                                               .connect_sent_ms = c->connect_sent_ms}};
         feed(c, &in);
     }
     member_drain(c);
@@ -646,6 +691,9 @@ static struct zk_compat_config machine_config(zkc_consumer *c)
                                                       [CONF_STRATEGY_RANGE] = ASSIGN_RANGE,
                                                       [CONF_STRATEGY_ROUNDROBIN] =
                                                           ASSIGN_ROUNDROBIN};
+    static const enum zk_fence fences[] = {[CONF_FENCE_NONE] = ZK_FENCE_NONE,
+                                           [CONF_FENCE_DISCONNECT] = ZK_FENCE_DISCONNECT,
+                                           [CONF_FENCE_LEASE] = ZK_FENCE_LEASE};
     return (struct zk_compat_config){
         .offsets_in = store_of(c),
         .offsets_channel_backoff_ms = c->view.offsets_channel_backoff_ms,
@@ -656,6 +704,14 @@ static struct zk_compat_config machine_config(zkc_consumer *c)
         .variant = variants[c->view.variant],
         .strategy = strategies[c->view.strategy],
         .watch_brokers = c->view.watch_brokers,
+        .switches = {.each_event = !c->view.coalesce,
+                     .watch_owners = c->view.watch_owners,
+                     .claim = c->view.claim_multi ? ZK_CLAIM_MULTI : ZK_CLAIM_SINGLE,
+                     .release = c->view.release_session ? ZK_GUARD_SESSION : ZK_GUARD_BLIND,
+                     .commit = c->view.commit_session ? ZK_GUARD_SESSION : ZK_GUARD_BLIND,
+                     .fence = fences[c->view.fence],
+                     .sync_before_read = c->view.sync_before_read,
+                     .never_gives_up = c->view.give_up_never},
         .exclude_internal_topics = c->view.exclude_internal_topics,
         .auto_commit = c->view.auto_commit,
         .auto_commit_interval_ms = c->view.auto_commit_interval_ms,
