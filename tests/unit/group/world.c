@@ -51,6 +51,8 @@ void world_free(struct world *w)
         world_message_free(w->heap[i]);
     for (size_t i = 0; i < w->held_count; i++)
         world_message_free(w->held[i]);
+    for (size_t i = 0; i < w->kafka_count; i++)
+        free((void *)(uintptr_t)w->kafka[i].topic);
     free(w->heap);
     fake_zk_free(w->zk);
     free(w);

@@ -11,7 +11,7 @@ void world_log(struct world_member *m, enum group_lane lane, const struct zk_op 
                const char *outcome)
 {
     struct world_link *l = m->link;
-    static const char letters[GROUP_LANE_COUNT] = {'R', 'E', 'C', 'F'};
+    static const char letters[GROUP_LANE_COUNT] = {'R', 'E', 'C', 'F', 'O'};
     char *text;
     bool has_data = op->data.data != NULL;
     int n =

@@ -366,6 +366,10 @@ static void deliver_due(struct message *msg)
         feed_leaders(m, msg->seq);
         return;
     }
+    if (msg->due == GROUP_IN_OFFSETS) {
+        world_answer_offsets(m, msg->seq);
+        return;
+    }
     struct group_input in = {.type = msg->due, .positions = {m->positions, m->position_count}};
     world_feed(m, &in);
 }

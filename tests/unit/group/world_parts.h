@@ -64,6 +64,9 @@ struct world_link {
     int time_fed;
     char **asked;
     size_t asked_count, asked_cap;
+    enum group_offsets_request offsets_request; /* the last question for offsets in Kafka */
+    struct group_offset offsets[WORLD_POSITIONS_MAX];
+    size_t offsets_count;
 };
 
 struct world {
@@ -80,6 +83,8 @@ struct world {
     void *hook_user;
     struct world_member members[WORLD_MEMBERS_MAX];
     size_t member_count;
+    struct group_offset kafka[WORLD_POSITIONS_MAX]; /* what Kafka has stored; names are owned */
+    size_t kafka_count;
     struct group_outputs out;
     unsigned long seen; /* what outputs point to is read, so that sanitizers see it */
 };
@@ -108,6 +113,11 @@ struct bytes world_copy_bytes(struct bytes b);
 
 /* Nothing gets through any more; the server will end the session if that lasts. */
 void world_go_down(struct world_member *m);
+
+/* ---- world_shell.c ---- */
+
+/* Answers the member's last question for offsets in Kafka: one broker, which manages them. */
+void world_answer_offsets(struct world_member *m, uint32_t seq);
 
 /* ---- world_check.c ---- */
 

@@ -110,6 +110,48 @@ static void take_commit(struct world_member *m, const struct group_output *o)
     m->world->seen += strlen(o->committed.text);
 }
 
+/* ---- offsets in Kafka ---- */
+
+static void take_question(struct world_member *m, const struct group_output *o)
+{
+    struct world_link *l = m->link;
+    l->offsets_request = o->offsets_ask.request;
+    l->offsets_count = o->offsets_ask.count;
+    assert_true(l->offsets_count <= WORLD_POSITIONS_MAX);
+    for (size_t i = 0; i < l->offsets_count; i++)
+        l->offsets[i] = o->offsets_ask.list[i];
+    m->world->seen += strlen(o->offsets_ask.host);
+    be_due(m, GROUP_IN_OFFSETS, o->offsets_ask.seq);
+}
+
+static struct group_offset *stored(struct world *w, const struct group_offset *o)
+{
+    for (size_t i = 0; i < w->kafka_count; i++)
+        if (w->kafka[i].partition == o->partition && strcmp(w->kafka[i].topic, o->topic) == 0)
+            return &w->kafka[i];
+    assert_true(w->kafka_count < WORLD_POSITIONS_MAX);
+    struct group_offset *at = &w->kafka[w->kafka_count++];
+    *at = (struct group_offset){strdup(o->topic), o->partition, -1, 0};
+    return at;
+}
+
+void world_answer_offsets(struct world_member *m, uint32_t seq)
+{
+    struct world_link *l = m->link;
+    struct group_offset list[WORLD_POSITIONS_MAX];
+    for (size_t i = 0; i < l->offsets_count; i++) {
+        struct group_offset *at = stored(m->world, &l->offsets[i]);
+        if (l->offsets_request == GROUP_OFFSETS_COMMIT)
+            at->offset = l->offsets[i].offset;
+        list[i] = *at;
+    }
+    struct group_input in = {
+        .type = GROUP_IN_OFFSETS,
+        .offsets = {
+            .seq = seq, .host = "h", .port = 9092, .list = list, .count = l->offsets_count}};
+    world_feed(m, &in);
+}
+
 /* Reads whatever the outputs of the trace point to. */
 static void look_at(struct world *w, const struct group_output *o)
 {
@@ -128,6 +170,9 @@ static void look_at(struct world *w, const struct group_output *o)
         w->seen += strlen(o->release.topic);
     if (o->type == GROUP_OUT_OFFSET_READ || o->type == GROUP_OUT_COMMIT)
         w->seen += strlen(o->offset.topic);
+    bool has_offsets = o->type == GROUP_OUT_OFFSETS_READ || o->type == GROUP_OUT_OFFSETS_STORED;
+    for (size_t i = 0; has_offsets && i < o->offsets.count; i++)
+        w->seen += strlen(o->offsets.list[i].topic);
     for (size_t i = 0; o->type == GROUP_OUT_METADATA && i < o->metadata.topic_count; i++)
         w->seen += strlen(o->metadata.topics[i]) + strlen(o->metadata.host);
 }
@@ -157,6 +202,7 @@ static void carry_out(struct world_member *m, const struct group_output *o)
     case GROUP_OUT_ASSIGN: assign(m, o); break;
     case GROUP_OUT_METADATA: be_due(m, GROUP_IN_METADATA, o->metadata.seq); break;
     case GROUP_OUT_LEADERS: take_leaders(m, o); break;
+    case GROUP_OUT_OFFSETS_ASK: take_question(m, o); break;
     case GROUP_OUT_COMMIT_QUEUED:
     case GROUP_OUT_COMMITTED: take_commit(m, o); break;
     case GROUP_OUT_CLOSE_SESSION: m->is_closed = true; break;

@@ -62,10 +62,22 @@ static struct zk_compat_config config_of(enum zk_variant variant)
     return c;
 }
 
-/* True: an allocation has failed. */
-static bool run(enum zk_variant variant, size_t n, size_t count)
+/* The same with a filter, which allows what the fixed subscription names, and with offsets in both
+ * stores. */
+static struct zk_compat_config filter_config(void)
 {
-    struct zk_compat_config config = config_of(variant);
+    struct zk_compat_config c = config_of(ZK_VARIANT_0_8);
+    c.pattern = ZK_PATTERN_WHITE_LIST;
+    c.offsets_in = COMMIT_TO_BOTH;
+    c.offsets_channel_backoff_ms = 100;
+    c.offsets_commit_retries = 5;
+    return c;
+}
+
+/* True: an allocation has failed. */
+static bool run(const struct zk_compat_config *given, size_t n, size_t count)
+{
+    struct zk_compat_config config = *given;
     alloc_fail_pause(true);
     struct world *w = world_new(&(struct world_options){.seed = 1, .around_step = around_step});
     alloc_fail_run(n, count);
@@ -76,7 +88,8 @@ static bool run(enum zk_variant variant, size_t n, size_t count)
     const char *why = world_unsettled(w);
 
     if (why)
-        fail_msg("variant %d, allocations %zu to %zu: %s", variant, n, n + count - 1, why);
+        fail_msg("variant %d, pattern %d, allocations %zu to %zu: %s", config.variant,
+                 config.pattern, n, n + count - 1, why);
     world_free(w);
     alloc_fail_pause(false);
     return has_failed;
@@ -93,20 +106,33 @@ static void test_each_allocation(void **state)
 {
     (void)state;
     for (int v = 0; v < ZK_VARIANT_COUNT; v++) {
+        struct zk_compat_config config = config_of((enum zk_variant)v);
         size_t n = 0;
-        while (run((enum zk_variant)v, n, 1))
+        while (run(&config, n, 1))
             n += (v == ZK_VARIANT_0_8 ? 1 : 7) * stride();
         assert_true(n > 300);
     }
 }
 
+static void test_each_allocation_of_a_filter(void **state)
+{
+    (void)state;
+    struct zk_compat_config config = filter_config();
+    size_t n = 0;
+    while (run(&config, n, 1))
+        n += 2 * stride();
+    assert_true(n > 300);
+}
+
 static void test_many_in_a_row(void **state)
 {
     (void)state;
+    struct zk_compat_config configs[] = {config_of(ZK_VARIANT_0_8), filter_config()};
     static const size_t counts[] = {2, 5, 20, 100};
     for (size_t k = 0; k < ARRAY_LEN(counts); k++)
-        for (size_t n = 0; run(ZK_VARIANT_0_8, n, counts[k]); n += 7 * stride())
-            ;
+        for (size_t i = 0; i < ARRAY_LEN(configs); i++)
+            for (size_t n = 0; run(&configs[i], n, counts[k]); n += (i ? 13 : 7) * stride())
+                ;
 }
 
 static enum zkc_err make(const void *config)
@@ -129,6 +155,9 @@ static void test_new(void **state)
     config.subscriptions = subscriptions;
     config.subscription_count = 2;
     alloc_fail_each(make, &config);
+    config.pattern = ZK_PATTERN_BLACK_LIST;
+    config.subscription_count = 1;
+    alloc_fail_each(make, &config);
     zk_compat_free(NULL);
 }
 
@@ -136,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_allocation),
+        cmocka_unit_test(test_each_allocation_of_a_filter),
         cmocka_unit_test(test_many_in_a_row),
         cmocka_unit_test(test_new),
     };
