@@ -1,4 +1,5 @@
 /* zkstudy story: one run, told to people. */
+#include "study/check/files.h"
 #include "study/command_common.h"
 #include "study/commands.h"
 #include "study/run/run.h"
@@ -48,17 +49,53 @@ static enum cli_exit tell(const struct scenario *s, uint64_t seed, enum story_de
     return r.violated != CHECK_COUNT ? CLI_PROBLEM : CLI_DONE;
 }
 
+/* The same of a run that was traced. */
+static enum cli_exit tell_traces(const struct cli_args *args, enum story_detail detail,
+                                 size_t lines_max)
+{
+    struct trace_files *files;
+    const struct trace_event *e;
+    struct story story;
+    struct why why;
+    if (cli_args_has(args, SCENARIO)) {
+        report_error("\"%s\": expected a scenario or traces, not both", args->operands[0]);
+        return CLI_FAILED;
+    }
+    enum zkc_err err = trace_files_open(args->operands, args->operand_count, &files, &why);
+    if (err) {
+        report_error("%s", err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
+        return CLI_FAILED;
+    }
+    story_init(&story, detail, lines_max);
+    while ((e = trace_files_next(files)))
+        story_take(e, &story);
+    bool ok = fputs(story_text(&story), stdout) >= 0;
+    if (story.left_out)
+        printf("... and %zu lines\n", story.left_out);
+    size_t problems = trace_files_problem_count(files);
+    for (size_t i = 0; i < problems && i < TRACE_PROBLEMS_KEPT; i++)
+        report_error("%s", trace_files_problem(files, i));
+    if (problems)
+        report_error("PARTIAL: %zu problems in the traces", problems);
+    story_deinit(&story);
+    trace_files_close(files);
+    return ok && fflush(stdout) == 0 && !problems ? CLI_DONE : CLI_FAILED;
+}
+
 static enum cli_exit run(const struct cli_args *args)
 {
     uint64_t first, last;
     int64_t lines = 0;
     char why[256];
-    if (!common_no_operands(args) || !common_seeds(args, SEED, &first, &last))
+    enum story_detail detail = cli_args_has(args, LONG) ? STORY_LONG : STORY_SHORT;
+    if (!common_seeds(args, SEED, &first, &last))
         return CLI_FAILED;
     if (!cli_args_number(args, LINES, 1, INT32_MAX, &lines, why, sizeof why)) {
         report_error("%s", why);
         return CLI_FAILED;
     }
+    if (args->operand_count)
+        return tell_traces(args, detail, (size_t)lines);
     if (first != last) {
         report_error("--seed: expected one, for one story");
         return CLI_FAILED;
@@ -66,29 +103,30 @@ static enum cli_exit run(const struct cli_args *args)
     struct scenario *s = common_scenario(args, &common);
     if (!s)
         return CLI_FAILED;
-    enum cli_exit code =
-        tell(s, first, cli_args_has(args, LONG) ? STORY_LONG : STORY_SHORT, (size_t)lines);
+    enum cli_exit code = tell(s, first, detail, (size_t)lines);
     scenario_free(s);
     return code;
 }
 
 static const struct cli_pair examples[] = {
     {"zkstudy story --scenario=S18 --seed=4 --long", "what happens in seed 4"},
+    {"zkstudy import run.capture -o run.trace && zkstudy story run.trace",
+     "what happened among real members"},
 };
 
 static const struct cli_pair exits[] = {
     {"0", "told"},
-    {"1", "usage, or a scenario that cannot be"},
+    {"1", "usage, a scenario that cannot be, or traces that could not be read whole"},
     {"2", "told, and a MUST is violated in it"},
 };
 
 const struct cli_command command_story = {
     .name = "story",
-    .summary = "tell what happens in one run of a scenario",
-    .synopsis = "--scenario=FILE [--seed=N] [--long] [--set KEY=VALUE ...]",
+    .summary = "tell what happens in one run",
+    .synopsis = "--scenario=FILE [--seed=N] [--long] [--set KEY=VALUE ...]\n[--long] TRACE ...",
     .description =
-        "Runs the scenario for the seed and prints, a line each, what happened: causes,\n"
-        "faults, sessions, rebalances, and who owned what.",
+        "Runs the scenario for the seed, or reads the traces of one run, and prints, a line each,\n"
+        "what happened: causes, faults, sessions, rebalances, and who owned what.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

@@ -36,7 +36,12 @@ static void print_option(const struct cli_option *o)
 
 static enum cli_exit print_command(const struct cli_command *c)
 {
-    printf("Usage: zkstudy %s %s\n\n%s\n\nOptions:\n", c->name, c->synopsis, c->description);
+    for (const char *form = c->synopsis, *end; *form; form = end + (*end == '\n')) {
+        end = strchrnul(form, '\n');
+        printf("%s zkstudy %s %.*s\n", form == c->synopsis ? "Usage:" : "      ", c->name,
+               (int)(end - form), form);
+    }
+    printf("\n%s\n\nOptions:\n", c->description);
     for (size_t i = 0; i < c->option_count; i++)
         print_option(&c->options[i]);
     if (c->example_count)

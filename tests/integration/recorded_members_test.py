@@ -1,0 +1,254 @@
+"""The same machine, two worlds, and Kafka's own: members of Kafka 0.8.2.2, ours and simulated ones ask
+ZooKeeper for the same number of operations, member by member and change by change. Real ones are behind
+zkstudy record; zkstudy import counts what passed, and makes a trace of it that the checkers read."""
+import json
+import pathlib
+
+from lib.group import range_layout
+from lib.members import run
+from lib.recorder import Recorder
+from lib.testing import long, timeout
+from lib.waiting import wait_for
+
+VECTORS = pathlib.Path(__file__).resolve().parents[1] / "vectors" / "zookeeper" / "counts.jsonl"
+TOPIC_T = "/brokers/topics/t"
+SETTINGS = {"auto.commit.interval.ms": 600000}  # only changes commit
+
+
+class Recorded:
+    """A group whose members are all behind the recorder. `kind`: java or ours."""
+
+    def __init__(self, t, kind, names, topics, brokers=2):
+        self.t, self.kind, self.topics, self.names = t, kind, topics, names
+        self.cluster = t.cluster(brokers=brokers)
+        for topic, partitions in topics.items():
+            self.cluster.create_topic(topic, partitions, 2)
+        self.recorder = Recorder(t.folder, self.cluster.zookeeper.address, names)
+        t.defer(self.recorder.process.kill)
+        self.group = t.group(self.cluster, "g")
+        self.processes = {}  # by member: all share one, but those that are to be killed
+        self.shared = self.process(kind)
+        self.holds = 0
+        self.held = {}
+
+    def process(self, name):
+        make = self.t.java_members if self.kind == "java" else self.t.our_members
+        return make(self.cluster, "g", name=name)
+
+    def of(self, name):
+        return self.processes.get(name, self.shared)
+
+    def start(self, name, **settings):
+        self.of(name).open(name, {**SETTINGS, **settings}, zookeeper=self.recorder.listen(name))
+        self.of(name).streams(name, **{topic: 1 for topic in self.topics})
+
+    def leave(self, name):
+        self.of(name).close_wait(name)
+
+    def kill(self, name):
+        self.of(name).kill()
+
+    def store_offsets(self):
+        """Makes the paths and stores where the partitions begin, by a member that is not recorded."""
+        self.shared.open("c0", SETTINGS)
+        self.shared.streams("c0", **{topic: 1 for topic in self.topics})
+        self.shared.wait_for_event("streams", "c0")
+
+        def all_stored():
+            self.shared.commit("c0")
+            return all(len(self.group.offsets(topic)) == n for topic, n in self.topics.items())
+
+        wait_for(all_stored, "offsets of all partitions to be stored")
+        self.shared.close_wait("c0")
+
+    def change(self, act, name, there):
+        """So that nobody meets a conflict: each member of `there` is held after it has released its
+        partitions (it reads the topic next) until all have."""
+        self.recorder.mark("%s %s" % (act.__name__, name))
+        for one in there:
+            self.held[one] = self.held.get(one, 0) + 1
+            self.recorder.hold(one, "getData", TOPIC_T)
+        act(name)
+        for one in there:
+            self.recorder.wait_until_held(one, 60, self.held[one])
+        for one in there:
+            self.recorder.go(one)
+        threads = ["g_%s-0" % one for one in there]
+        for topic, partitions in self.topics.items():
+            self.group.wait_for_exact_owners(topic, range_layout(partitions, threads) if there else {})
+
+    def expect(self, mark, wanted):
+        """What was asked for from this mark to the next change, or to now: {member: [reads, writes,
+        watches, events]}."""
+        def as_wanted():
+            seen = self.between(mark)
+            assert seen == wanted, {name: (seen.get(name), wanted.get(name))
+                                    for name in {*seen, *wanted}
+                                    if seen.get(name) != wanted.get(name)}
+            return True
+        wait_for(as_wanted, "%s after %r" % (self.kind, mark), 20, 0.2)
+
+    def between(self, mark):
+        """The same as it is; holds have marks in the capture as well."""
+        done = run("zkstudy", "import", "--counts", self.recorder.path)
+        seen, is_on = {}, False
+        for row in map(json.loads, done.stdout.splitlines()):
+            if not row["mark"].startswith(("held ", "go ")):
+                is_on = row["mark"] == mark
+            for name, counts in row["members"].items() if is_on else ():
+                seen[name] = [a + b for a, b in zip(counts, seen.get(name, [0, 0, 0, 0]))]
+        return seen
+
+    def check(self, *options):
+        """The trace of the whole recording holds every MUST; its events and the check's results."""
+        capture, trace = self.recorder.stop(), self.t.folder / "recorded.trace"
+        done = run("zkstudy", "import", *options, "--out", trace, capture)
+        assert done.returncode == 0, done.stderr
+        done = run("zkstudy", "check", "--json", trace)
+        assert done.returncode == 0, done.stdout + done.stderr
+        results = {row["id"]: row for row in json.loads(done.stdout)["results"]}
+        return [json.loads(line) for line in trace.read_text().splitlines()], results
+
+
+def golden_counts():
+    rows = [json.loads(line) for line in VECTORS.read_text().splitlines()]
+    return {(row["what"], row["n"]): row["members"] for row in rows}
+
+
+def joins_and_leaves(t, kind, most):
+    names, table = ["m%d" % n for n in range(1, most + 1)], golden_counts()
+    members = Recorded(t, kind, names, {"t": 12, "u": 4})
+    members.store_offsets()
+    for n in range(1, most + 1):
+        members.change(members.start, "m%d" % n, names[:n])
+        members.expect("start m%d" % n, table["join", n])
+    for n in range(most, 0, -1):
+        members.change(members.leave, "m%d" % n, names[:n - 1])
+        members.expect("leave m%d" % n, table["leave", n])
+    events, results = members.check()
+    for must in ("Z1", "Z2", "Z3", "Z5", "Z7", "Z8", "Z9", "Z11", "C7"):
+        assert results[must]["checked"] > 0 and "unknown" not in results[must], results[must]
+    tries = [event for event in events if event["ev"] == "rb_try_end"]
+    assert len(tries) == most * most and all(event["ok"] for event in tries), len(tries)
+
+
+# ---- S01, S03, S04, with messages ----
+
+PARTITIONS, BROKERS = 12, 2
+
+
+# Quick stops and writes, and a newcomer that is far away: so that, as among the real members here, all
+# have released before anybody claims. Times do not change what is asked for.
+TIMES = ("app.stop=0s", "zk.fsync=50us", "zk.link=50us", "link=100us")
+FAR_AWAY = "fault.2=at 29s delay m4 zk* by 50ms for 5s"
+
+
+def simulated(t, scenario, members, change):
+    """What members of the scenario ask for after its change: {member: [...]}, of the first seed in which
+    nobody meets a conflict. Each partition has messages, so that all who stop have offsets to write."""
+    trace = t.folder / "simulated.trace"
+    settings = ["members=%d" % members, "ids=numbered", "run=45s", "brokers=%d" % BROKERS,
+                "topic.t=%d rate 20" % PARTITIONS, "fault.1=at 30s %s" % change, *TIMES]
+    if change == "join late":
+        settings.append(FAR_AWAY)
+    words = [word for setting in settings for word in ("--set", setting)]
+    for seed in range(1, 21):
+        done = run("zkstudy", "sim", "--scenario", scenario, "--seed", seed, "--level=2", "--trace", trace,
+                   *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        events = [json.loads(line) for line in trace.read_text().splitlines()]
+        after = [event for event in events if 30e9 <= event["t"] < 45e9]
+        if all(event["ok"] for event in after if event["ev"] == "rb_try_end"):
+            return counted(after)
+    raise AssertionError("a conflict in each seed")
+
+
+def counted(events):
+    """{member: [reads, writes, watches, events]} of a trace of level 2."""
+    seen = {}
+    for event in events:
+        row = seen.setdefault(event.get("m"), [0, 0, 0, 0])
+        if event["ev"] == "zk_op":
+            is_read = event["op"] in ("exists", "getData", "getChildren")
+            row[0] += is_read
+            row[1] += not is_read
+            row[2] += event["watch"]
+        elif event["ev"] == "zk_watch":
+            row[3] += 1
+    return {name: row for name, row in seen.items() if name and any(row)}
+
+
+def named_as(counts, names):
+    """The counts of simulated members m1, m2 ... under the names of real ones, in their order."""
+    return {names[int(name[1:]) - 1]: row for name, row in counts.items()}
+
+
+def scenarios(t, kind):
+    names = ["m1", "m2", "m3", "m4"]
+    members = Recorded(t, kind, names, {"t": PARTITIONS}, BROKERS)
+    members.processes["m3"] = members.process("%s-m3" % kind)  # to be killed
+    producer = t.producer(members.cluster)
+    taken = 0
+
+    def feed():
+        """Each partition gets a message, and its owner takes it: all have something to commit."""
+        nonlocal taken
+        producer.send_numbered("t", PARTITIONS, 1)
+        taken += PARTITIONS
+        wait_for(lambda: sum(len(one.messages()) for one in {members.shared, members.of("m3")}) == taken,
+                 "%d messages to be taken" % taken, 60)
+
+    members.store_offsets()
+    for n in (1, 2, 3):
+        members.change(members.start, names[n - 1], names[:n])
+    feed()
+    members.change(members.start, "m4", names)
+    members.expect("start m4", named_as(simulated(t, "S01", 3, "join late"), names))
+    feed()
+    members.change(members.leave, "m2", ["m1", "m3", "m4"])
+    wanted = named_as(simulated(t, "S03", 4, "leave m2"), names)
+    wanted["m2"][3] += 1  # of its own node: it is on the wire, and a client that closes does not tell
+    members.expect("leave m2", wanted)
+    feed()
+    members.change(members.kill, "m3", ["m1", "m4"])
+    members.expect("kill m3", named_as(simulated(t, "S04", 3, "crash m2"), ["m1", "m3", "m4"]))
+    events, results = members.check("--settled")
+    exits = [(event["m"], event["clean"]) for event in events if event["ev"] == "m_exit"]
+    assert exits == [("m2", True), ("m3", False)], exits
+    closes = {event.get("m"): event["n"] for event in events
+              if event["ev"] == "zk_txn" and event["what"] == "close"}
+    assert closes == {"m2": 4, "m3": 5}, closes  # a registration, and its partitions
+    assert results["orphans"]["found"] == 0 and "unknown" not in results["orphans"], results["orphans"]
+    assert results["commit_regressions"]["found"] == 0, results
+
+
+@timeout(400)
+def test_s01_s03_s04_java_members(t):
+    scenarios(t, "java")
+
+
+@timeout(400)
+def test_s01_s03_s04_our_members(t):
+    scenarios(t, "ours")
+
+
+@timeout(400)
+def test_java_members_up_to_4(t):
+    joins_and_leaves(t, "java", 4)
+
+
+@timeout(400)
+def test_our_members_up_to_4(t):
+    joins_and_leaves(t, "ours", 4)
+
+
+@long
+@timeout(900)
+def test_java_members_up_to_10(t):
+    joins_and_leaves(t, "java", 10)
+
+
+@long
+@timeout(900)
+def test_our_members_up_to_10(t):
+    joins_and_leaves(t, "ours", 10)
