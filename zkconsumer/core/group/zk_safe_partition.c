@@ -793,8 +793,9 @@ void safe_drained(struct zk_safe *m, const struct group_input *in)
 {
     struct safe_partition *p =
         safe_find(m, bytes_of_text(in->drained.topic), in->drained.partition);
-    if (!p || p->claim != in->drained.claim || p->is_open || p->is_void || p->is_lost)
-        return;
+    if (!p || p->claim != in->drained.claim || p->is_open || p->is_drained || p->is_void ||
+        p->is_lost)
+        return; /* of a claim that is forgotten, or void */
     p->is_drained = true;
     if (in->drained.finished > p->finished)
         p->finished = in->drained.finished;

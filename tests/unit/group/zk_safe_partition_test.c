@@ -1,0 +1,662 @@
+/* One partition, row by row of the table in docs/safe-mode.md: each test brings it into a state,
+ * gives the input, and looks at what is sent, at the gate, and at what became of the node. */
+#include "tests/unit/group/zk_safe_world.h"
+#include "tests/unit/test.h"
+
+#define CLAIM_0  "multi create owners/t/0 = g_m-0; setData owners/t/0 = g_m-0 v0"
+#define OWNER_0  SAFE_OWNERS "0"
+#define OFFSET_0 SAFE_OFFSETS "0"
+
+struct rig {
+    struct safe_world *w;
+    struct safe_member *m;
+    int64_t other; /* a foreign session */
+};
+
+/* A member g_m, registered, whose folders are there; with one partition. */
+static void begin(struct rig *r, struct zk_safe_config config)
+{
+    r->w = safe_world_new(1, 1);
+    r->w->has_foreigners = true;
+    r->other = fake_zk_open(r->w->zk);
+    r->w->touched_ms[r->other] = INT64_MAX / 2;
+    fake_zk_put(r->w->zk, "/consumers/g/owners/t", NULL);
+    fake_zk_put(r->w->zk, "/consumers/g/offsets/t", NULL);
+    fake_zk_put(r->w->zk, "/consumers/g/ids", NULL);
+    r->m = safe_world_join(r->w, "g_m", &config);
+    safe_connect(r->m);
+}
+
+static void end(struct rig *r)
+{
+    safe_world_free(r->w);
+}
+
+/* Serves and reads until the last operation sent is like this; it is not served yet. */
+static void until(struct rig *r, const char *op)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (r->m->asked_count && strstr(r->m->asked[r->m->asked_count - 1], op)) {
+            while (safe_read(r->m))
+                ;
+            return;
+        }
+        if (!safe_read(r->m) && !safe_serve(r->m))
+            break;
+    }
+    fail_msg("\"%s\" was never sent", op);
+}
+
+static void until_owned(struct rig *r)
+{
+    safe_world_calm(r->w);
+    assert_true(safe_gate_is_open(r->m, 0));
+    safe_forget_asked(r->m);
+}
+
+static void calm(struct rig *r, const char *const *want)
+{
+    safe_world_calm(r->w);
+    safe_expect(r->m, want);
+}
+
+/* Somebody owns the partition from before. */
+static void take(struct rig *r)
+{
+    fake_zk_put_ephemeral(r->w->zk, OWNER_0, "java-0", r->other);
+}
+
+/* The partition is not wanted any more: its topic has lost it. */
+static void unwant(struct rig *r)
+{
+    safe_world_put(r->w, "/brokers/topics/t", "{\"version\":1,\"partitions\":{}}");
+}
+
+static void want(struct rig *r)
+{
+    safe_world_put(r->w, "/brokers/topics/t", "{\"version\":1,\"partitions\":{\"0\":[0]}}");
+}
+
+#define NOTHING ((const char *const[]){NULL})
+
+/* ---- claiming ---- */
+
+static void test_claimed_read_owned(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    fake_zk_put(r.w->zk, OFFSET_0, "7");
+    until(&r, "multi create");
+    safe_forget_asked(r.m);
+    calm(&r, (const char *const[]){"getData offsets/t/0", "exists w owners/t/0", NULL});
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].next, 7); /* story 13: read after the claim */
+    end(&r);
+}
+
+static void test_claim_of_a_taken_one_looks_and_waits(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "multi create");
+    take(&r);
+    safe_forget_asked(r.m);
+    calm(&r, (const char *const[]){"getData w owners/t/0", NULL});
+    assert_string_equal(r.m->waiting_for, "java-0");
+    assert_string_equal(zk_safe_state_name(r.m->machine), "moving");
+    /* the event: claimed at once, no look before */
+    safe_world_remove(r.w, OWNER_0);
+    calm(&r, (const char *const[]){CLAIM_0, "getData offsets/t/0", "exists w owners/t/0", NULL});
+    assert_string_equal(r.m->waiting_for, ""); /* it is over */
+    end(&r);
+}
+
+static void test_looked_at_and_gone_is_claimed_again(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "multi create");
+    take(&r);
+    until(&r, "getData w owners");
+    safe_world_remove(r.w, OWNER_0);
+    safe_forget_asked(r.m);
+    calm(&r, (const char *const[]){CLAIM_0, "getData offsets/t/0", "exists w owners/t/0", NULL});
+    end(&r);
+}
+
+static void test_lost_look_is_repeated(void **state)
+{
+    (void)state; /* story 8, of an owner node */
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "multi create");
+    take(&r);
+    until(&r, "getData w owners");
+    safe_cut(r.m);
+    safe_forget_asked(r.m);
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getData w owners/t/0"), 1);
+    safe_world_remove(r.w, OWNER_0);
+    safe_world_calm(r.w);
+    assert_true(safe_gate_is_open(r.m, 0));
+    end(&r);
+}
+
+static void test_waiting_ends_when_it_is_not_wanted(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    take(&r);
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->waits, 1);
+    unwant(&r);
+    safe_world_calm(r.w);
+    assert_string_equal(zk_safe_state_name(r.m->machine), "idle");
+    safe_forget_asked(r.m);
+    safe_world_remove(r.w, OWNER_0);
+    calm(&r, NOTHING);
+    end(&r);
+}
+
+/* A claim whose answer is lost: carried out, not carried out, overtaken by another's. */
+static void test_lost_claim_is_resolved(void **state)
+{
+    (void)state;
+    for (int story = 0; story < 3; story++) {
+        struct rig r;
+        begin(&r, safe_world_config());
+        until(&r, "multi create");
+        if (story == 0)
+            assert_true(safe_serve(r.m)); /* carried out; the answer is lost */
+        else if (story == 2)
+            take(&r);
+        r.w->rng.state = 0;
+        struct safe_message *none = r.m->zombies;
+        assert_null(none);
+        safe_cut(r.m);
+        assert_true(zk_safe_may_own(r.m->machine, "t", 0));
+        safe_connect(r.m); /* what was under way is refused from here on */
+        safe_forget_asked(r.m);
+        safe_world_calm(r.w);
+        if (story == 2) {
+            assert_string_equal(r.m->waiting_for, "java-0");
+        } else {
+            assert_true(safe_gate_is_open(r.m, 0));
+            assert_int_equal(safe_asked_like(r.m, "multi create"), story == 0 ? 0 : 1);
+        }
+        end(&r);
+    }
+}
+
+static void test_resolve_begins_with_a_sync(void **state)
+{
+    (void)state; /* story 7 */
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "multi create");
+    safe_cut(r.m);
+    safe_forget_asked(r.m);
+    safe_connect(r.m);
+    assert_int_equal(safe_asked_like(r.m, "sync owners/t/0"), 1);
+    assert_int_equal(safe_asked_like(r.m, "getData w owners/t/0"), 1);
+    end(&r);
+}
+
+static void test_unresolved_claim_is_not_forgotten_when_unwanted(void **state)
+{
+    (void)state; /* story 6 */
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "multi create");
+    assert_true(safe_serve(r.m));
+    safe_cut(r.m);
+    unwant(&r);
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_owner(r.w, 0), 0); /* found, and given back */
+    assert_false(r.m->held[0].is_open);
+    end(&r);
+}
+
+static void test_lost_read_is_repeated(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "exists w owners/t/0");
+    safe_cut(r.m);
+    safe_forget_asked(r.m);
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "multi create"), 0);
+    assert_int_equal(safe_asked_like(r.m, "getData offsets/t/0"), 1);
+    assert_true(safe_gate_is_open(r.m, 0));
+    end(&r);
+}
+
+static void test_read_that_finds_it_gone(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "exists w owners/t/0");
+    safe_world_remove(r.w, OWNER_0); /* blindly, by somebody */
+    safe_forget_asked(r.m);
+    calm(&r, (const char *const[]){CLAIM_0, "getData offsets/t/0", "exists w owners/t/0", NULL});
+    end(&r);
+}
+
+static void test_odd_offset_is_told_and_not_delivered(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    fake_zk_put(r.w->zk, OFFSET_0, "7 ");
+    safe_world_calm(r.w);
+    assert_false(safe_gate_is_open(r.m, 0));
+    assert_non_null(strstr(r.m->last_notice, "bare decimal number"));
+    safe_world_put(r.w, OFFSET_0, "7");
+    safe_world_run_ms(r.w, 6000);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].next, 7);
+    end(&r);
+}
+
+/* ---- owned ---- */
+
+static void test_commits_by_version(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    r.w->log_end[0] = 9;
+    assert_true(safe_take(r.m, 0) && safe_take(r.m, 0));
+    safe_finish(r.m, 0);
+    assert_true(safe_take(r.m, 0)); /* out, not finished */
+    safe_commit_one(r.m, 0, 1);
+    calm(&r, (const char *const[]){"create offsets/t/0 = 1", NULL});
+    r.w->now_ms += 5000; /* the timer */
+    safe_time(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "setData offsets/t/0 = 2 v0"), 1);
+    assert_int_equal(r.m->commits_done, 1);
+    safe_forget_asked(r.m);
+    safe_commit_one(r.m, 0, 0); /* back, as the application asks */
+    calm(&r, (const char *const[]){"setData offsets/t/0 = 0 v1", NULL});
+    assert_int_equal(r.m->last_commit_err, ZKC_OK);
+    end(&r);
+}
+
+static void test_commit_of_what_is_not_owned_is_refused(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    take(&r);
+    safe_world_calm(r.w);
+    safe_commit_one(r.m, 0, 1);
+    assert_int_equal(r.m->last_commit_err, ZKC_ERR_NOT_OWNED);
+    end(&r);
+}
+
+static void test_no_commit_after_the_lease(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    r.w->now_ms += SAFE_SESSION_MS; /* it was suspended */
+    safe_commit_one(r.m, 0, 1);
+    assert_int_equal(safe_asked_like(r.m, "create offsets"), 0);
+    assert_false(safe_gate_is_open(r.m, 0));
+    end(&r);
+}
+
+static void test_deleted_owner_node_is_lost(void **state)
+{
+    (void)state; /* story 12: stop, delete nothing, look, claim again */
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    safe_world_remove(r.w, OWNER_0);
+    while (safe_read(r.m))
+        ;
+    assert_false(r.m->held[0].is_open);
+    calm(&r, (const char *const[]){"sync owners/t/0", "getData w owners/t/0", CLAIM_0,
+                                   "getData offsets/t/0", "exists w owners/t/0", NULL});
+    assert_int_equal(r.m->held[0].number, 2);
+    end(&r);
+}
+
+static void test_changed_owner_node_is_looked_at_and_goes_on(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    r.w->log_end[0] = 5;
+    assert_true(safe_take(r.m, 0) && safe_take(r.m, 0));
+    safe_finish(r.m, 0);
+    safe_world_put(r.w, OWNER_0, "nonsense");
+    safe_world_calm(r.w);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].next, 2); /* not from the stored offset */
+    end(&r);
+}
+
+/* ---- given back ---- */
+
+static void test_stopped_drained_released(void **state)
+{
+    (void)state; /* SF1, story 10 */
+    struct rig r;
+    begin(&r, safe_world_config());
+    fake_zk_put(r.w->zk, OFFSET_0, "0");
+    until_owned(&r);
+    r.w->log_end[0] = 5;
+    assert_true(safe_take(r.m, 0));
+    unwant(&r);
+    safe_world_calm(r.w);
+    assert_false(r.m->held[0].is_open); /* at once */
+    assert_int_equal(safe_asked_like(r.m, "multi"), 0);
+    safe_forget_asked(r.m);
+    safe_finish(r.m, 0);
+    calm(&r, (const char *const[]){"multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1", NULL});
+    assert_int_equal(safe_owner(r.w, 0), 0);
+    end(&r);
+}
+
+static void test_release_without_progress_checks_the_offset(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    fake_zk_put(r.w->zk, OFFSET_0, "4");
+    until_owned(&r);
+    unwant(&r);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "multi check offsets/t/0 v0; delete owners/t/0 v1"), 1);
+    end(&r);
+}
+
+static void test_handover_deadline_voids_what_is_out(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    fake_zk_put(r.w->zk, OFFSET_0, "0");
+    until_owned(&r);
+    r.w->log_end[0] = 5;
+    assert_true(safe_take(r.m, 0));
+    safe_finish(r.m, 0);
+    assert_true(safe_take(r.m, 0)); /* never finished in time */
+    unwant(&r);
+    safe_world_calm(r.w);
+    r.w->now_ms += ZK_SAFE_HANDOVER_MS - 1;
+    safe_time(r.m);
+    assert_int_equal(r.m->voids, 0);
+    r.w->now_ms += 1;
+    safe_time(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->voids, 1);
+    assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), "1");
+    assert_int_equal(safe_owner(r.w, 0), 0);
+    struct group_input late = {.type = GROUP_IN_DRAINED, .drained = {"t", 0, 1, 2}};
+    safe_forget_asked(r.m);
+    safe_feed(r.m, &late); /* ignored */
+    calm(&r, NOTHING);
+    end(&r);
+}
+
+static void test_wanted_again_while_stopped_is_released_first(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    fake_zk_put(r.w->zk, OFFSET_0, "0");
+    until_owned(&r);
+    r.w->log_end[0] = 5;
+    assert_true(safe_take(r.m, 0));
+    unwant(&r);
+    safe_world_calm(r.w);
+    want(&r);
+    safe_world_calm(r.w);
+    assert_false(r.m->held[0].is_open);
+    safe_forget_asked(r.m);
+    safe_finish(r.m, 0);
+    calm(&r, (const char *const[]){"multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1",
+                                   CLAIM_0, "getData offsets/t/0", "exists w owners/t/0", NULL});
+    end(&r);
+}
+
+/* A release whose answer is lost: carried out or not, it ends with the node gone, once. */
+static void test_lost_release_is_resolved(void **state)
+{
+    (void)state;
+    for (int was_run = 0; was_run < 2; was_run++) {
+        struct rig r;
+        begin(&r, safe_world_config());
+        fake_zk_put(r.w->zk, OFFSET_0, "0");
+        until_owned(&r);
+        r.w->log_end[0] = 1;
+        assert_true(safe_take(r.m, 0));
+        safe_finish(r.m, 0);
+        struct group_input in = {.type = GROUP_IN_LEAVE};
+        safe_feed(r.m, &in);
+        until(&r, "delete owners");
+        if (was_run)
+            assert_true(safe_serve(r.m));
+        safe_cut(r.m);
+        safe_forget_asked(r.m);
+        safe_connect(r.m);
+        safe_world_calm(r.w);
+        assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), "1");
+        assert_int_equal(safe_owner(r.w, 0), 0);
+        assert_null(r.m->machine);
+        end(&r);
+    }
+}
+
+static void test_java_node_in_our_place_is_not_deleted(void **state)
+{
+    (void)state; /* SF4: a Java claim has version 0, our release names 1 */
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    unwant(&r);
+    until(&r, "delete owners/t/0 v1");
+    safe_world_remove(r.w, OWNER_0);
+    take(&r);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_owner(r.w, 0), r.other);
+    end(&r);
+}
+
+/* ---- foreign offsets, section 7 ---- */
+
+static const struct reread_case {
+    const char *name;
+    const char *foreign; /* written once; NULL: deleted */
+    const char *stored;  /* in the end */
+    int foreigns, obeyed;
+    int64_t next; /* to be handed out */
+} rereads[] = {
+    {"a foreign write is told and overwritten by progress", "3", "2", 1, 0, 2},
+    {"text that is no number is told and overwritten", "x", "2", 1, 0, 2},
+    {"a leading zero is a forced reset", "0100", "100", 1, 1, 100},
+    {"back to the beginning", "00", "0", 1, 1, 0},
+    {"a deleted node is told and made again", NULL, "2", 1, 0, 2},
+};
+
+static void test_rereads(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rereads); i++) {
+        const struct reread_case *c = &rereads[i];
+        struct rig r;
+        begin(&r, safe_world_config());
+        fake_zk_put(r.w->zk, OFFSET_0, "0");
+        until_owned(&r);
+        r.w->log_end[0] = 2;
+        assert_true(safe_take(r.m, 0) && safe_take(r.m, 0));
+        safe_finish(r.m, 0);
+        r.w->log_end[0] = 200;
+        if (c->foreign)
+            safe_world_put(r.w, OFFSET_0, c->foreign);
+        else
+            safe_world_remove(r.w, OFFSET_0);
+        r.w->now_ms += 5000;
+        safe_time(r.m);
+        safe_world_calm(r.w);
+        if (r.m->foreigns != c->foreigns || r.m->obeyed != c->obeyed ||
+            r.m->held[0].next != c->next)
+            fail_msg("%s: foreign %d, obeyed %d, next %" PRId64, c->name, r.m->foreigns,
+                     r.m->obeyed, r.m->held[0].next);
+        assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), c->stored);
+        assert_true(safe_gate_is_open(r.m, 0));
+        end(&r);
+    }
+}
+
+static void test_foreign_write_is_noticed_without_commits(void **state)
+{
+    (void)state; /* by the checks of a probe */
+    struct rig r;
+    begin(&r, safe_world_config());
+    fake_zk_put(r.w->zk, OFFSET_0, "5");
+    until_owned(&r);
+    safe_world_put(r.w, OFFSET_0, "02");
+    safe_world_run_ms(r.w, SAFE_SESSION_MS / 2);
+    assert_int_equal(r.m->obeyed, 1);
+    assert_int_equal(r.m->held[0].next, 2);
+    assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), "2");
+    end(&r);
+}
+
+/* A commit whose answer is lost. */
+static void test_lost_commit_is_reread(void **state)
+{
+    (void)state;
+    for (int was_run = 0; was_run < 2; was_run++) {
+        struct rig r;
+        begin(&r, safe_world_config());
+        fake_zk_put(r.w->zk, OFFSET_0, "0");
+        until_owned(&r);
+        safe_commit_one(r.m, 0, 1);
+        if (was_run)
+            assert_true(safe_serve(r.m));
+        safe_cut(r.m);
+        safe_forget_asked(r.m);
+        safe_connect(r.m);
+        safe_world_calm(r.w);
+        assert_int_equal(safe_asked_like(r.m, "sync"), 1);
+        assert_int_equal(safe_asked_like(r.m, "setData offsets/t/0 = 1 v0"), 1 - was_run);
+        assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), "1");
+        assert_int_equal(r.m->foreigns, 0);
+        assert_int_equal(r.m->commits_done, 1);
+        assert_true(safe_gate_is_open(r.m, 0)); /* it flowed all the time */
+        assert_int_equal(r.m->held[0].number, 1);
+        end(&r);
+    }
+}
+
+/* ---- the session ---- */
+
+static void test_reconnected_in_time_nothing_moves(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    safe_cut(r.m);
+    assert_true(safe_gate_is_open(r.m, 0)); /* the lease runs on */
+    r.w->now_ms += 3000;
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].number, 1);
+    assert_int_equal(safe_asked_like(r.m, "owners"), 0);
+    end(&r);
+}
+
+static void test_nothing_is_sent_while_disconnected(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    safe_cut(r.m);
+    safe_forget_asked(r.m);
+    safe_commit_one(r.m, 0, 1);
+    unwant(&r);
+    r.w->now_ms += 5000;
+    safe_time(r.m);
+    assert_int_equal(r.m->asked_count, 0);
+    end(&r);
+}
+
+static void test_expired_everything_is_dropped_and_begun_anew(void **state)
+{
+    (void)state; /* story 5: no commit in the new session */
+    struct rig r;
+    begin(&r, safe_world_config());
+    fake_zk_put(r.w->zk, OFFSET_0, "0");
+    until_owned(&r);
+    r.w->log_end[0] = 5;
+    assert_true(safe_take(r.m, 0));
+    safe_finish(r.m, 0);
+    safe_commit_one(r.m, 0, 1);
+    safe_cut(r.m);
+    r.w->now_ms += SAFE_SESSION_MS;
+    safe_world_end_sessions(r.w);
+    safe_forget_asked(r.m);
+    safe_connect(r.m);
+    assert_false(r.m->held[0].is_open);
+    assert_int_equal(r.m->last_commit_err, ZKC_ERR_NOT_OWNED);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "offsets/t/0 = "), 0);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].next, 0); /* again: at least once */
+    end(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_claimed_read_owned),
+        cmocka_unit_test(test_claim_of_a_taken_one_looks_and_waits),
+        cmocka_unit_test(test_looked_at_and_gone_is_claimed_again),
+        cmocka_unit_test(test_lost_look_is_repeated),
+        cmocka_unit_test(test_waiting_ends_when_it_is_not_wanted),
+        cmocka_unit_test(test_lost_claim_is_resolved),
+        cmocka_unit_test(test_resolve_begins_with_a_sync),
+        cmocka_unit_test(test_unresolved_claim_is_not_forgotten_when_unwanted),
+        cmocka_unit_test(test_lost_read_is_repeated),
+        cmocka_unit_test(test_read_that_finds_it_gone),
+        cmocka_unit_test(test_odd_offset_is_told_and_not_delivered),
+        cmocka_unit_test(test_commits_by_version),
+        cmocka_unit_test(test_commit_of_what_is_not_owned_is_refused),
+        cmocka_unit_test(test_no_commit_after_the_lease),
+        cmocka_unit_test(test_deleted_owner_node_is_lost),
+        cmocka_unit_test(test_changed_owner_node_is_looked_at_and_goes_on),
+        cmocka_unit_test(test_stopped_drained_released),
+        cmocka_unit_test(test_release_without_progress_checks_the_offset),
+        cmocka_unit_test(test_handover_deadline_voids_what_is_out),
+        cmocka_unit_test(test_wanted_again_while_stopped_is_released_first),
+        cmocka_unit_test(test_lost_release_is_resolved),
+        cmocka_unit_test(test_java_node_in_our_place_is_not_deleted),
+        cmocka_unit_test(test_rereads),
+        cmocka_unit_test(test_foreign_write_is_noticed_without_commits),
+        cmocka_unit_test(test_lost_commit_is_reread),
+        cmocka_unit_test(test_reconnected_in_time_nothing_moves),
+        cmocka_unit_test(test_nothing_is_sent_while_disconnected),
+        cmocka_unit_test(test_expired_everything_is_dropped_and_begun_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
