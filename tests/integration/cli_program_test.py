@@ -234,8 +234,9 @@ def test_exit_at_end_without_partitions(t):
     world = World(t)
     code, out, err = run("consume", "-t", "nosuch", "--zookeeper", world.connect, "-e",
                          "--exit-grace=200")
-    expect((code, out), (0, ""))
+    expect((code, out), (2, ""))
     expect_in("no partition was assigned for 200 ms", err)
+    expect_in("there is no topic nosuch", err)
     expect(groups(world), [])
 
 

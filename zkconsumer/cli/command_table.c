@@ -4,10 +4,12 @@
 static const struct cli_command *const commands[] = {
     &command_consume,
     &command_produce,
+    &command_mirror,
     &command_shell,
     &command_groups_list,
     &command_groups_describe,
     &command_groups_verify,
+    &command_groups_watch,
     &command_groups_delete,
     &command_offsets_get,
     &command_offsets_set,
@@ -21,6 +23,8 @@ static const struct cli_command *const commands[] = {
     &command_topics_add_partitions,
     &command_topics_delete,
     &command_topics_offsets,
+    &command_perf_consume,
+    &command_perf_produce,
     &command_completion,
 };
 

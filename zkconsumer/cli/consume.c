@@ -9,14 +9,16 @@
  * what was taken and gives partitions back), and remove the group if it was made up. */
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/consume_exec.h"
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/ends.h"
+#include "zkconsumer/cli/group_traces.h"
 #include "zkconsumer/cli/json_text.h"
+#include "zkconsumer/cli/metrics_server.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/starts.h"
 #include "zkconsumer/cli/stop.h"
-#include "zkconsumer/cli/zk_reader.h"
 #include "zkconsumer/core/base/array.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +43,8 @@ struct consume {
     zkc_loop *loop;
     zkc_consumer *consumer;
     struct output out;
+    struct consume_exec exec;
+    struct metrics_server *metrics; /* NULL: none */
     struct format_source source;
     struct zkc_position *starts; /* of single partitions */
     struct pollfd *fds;          /* the stop signal, stdout, then every stream */
@@ -51,6 +55,8 @@ struct consume {
     bool may_be_at_end;          /* something was finished since is_at_end() looked */
     struct ends_partition *last; /* where the last message came from; NULL: look it up */
     int64_t ends_checked_ms;
+    int64_t fetch_told_ms; /* loop's thread: when trouble with brokers was last told; 0: never */
+    unsigned fetch_held;   /* loop's thread: lines about it that were held back since */
     int64_t unassigned_since_ms; /* since when no partition is owned */
     int64_t message_ms;          /* when the last one came */
     int64_t messages;
@@ -101,6 +107,7 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
 {
     struct consume *c = user;
     (void)consumer;
+    metrics_server_count_partitions(c->metrics, kind, count);
     switch (kind) {
     case ZKC_REBALANCE_ASSIGN:
         report_partitions(c, "assigned", list, count);
@@ -116,8 +123,38 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
 static void on_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
 {
     (void)consumer;
-    (void)user;
+    metrics_server_count_error(((struct consume *)user)->metrics);
     report_warning("%s (%s)", text, zkc_err_name(err));
+}
+
+#define FETCH_QUIET_MS 10000
+
+/* A broker that is down is told by its connection, by the fetcher and by the search for leaders,
+ * every second: the first of these lines is enough for a while. */
+static void on_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
+                   void *user)
+{
+    struct consume *c = user;
+    bool is_told = report_level() == REPORT_VERBOSE || level > 4 || strcmp(facility, "fetch") != 0;
+    if (is_told) {
+        consume_log(consumer, level, facility, text, user);
+    } else if (c->fetch_told_ms && now_ms() - c->fetch_told_ms < FETCH_QUIET_MS) {
+        c->fetch_held++;
+    } else {
+        if (c->fetch_held)
+            report_warning("%s: %s (and %u more lines; --verbose shows them)", facility, text,
+                           c->fetch_held);
+        else
+            report_warning("%s: %s", facility, text);
+        c->fetch_told_ms = now_ms();
+        c->fetch_held = 0;
+    }
+}
+
+static void on_stats(zkc_consumer *consumer, const char *json, size_t len, void *user)
+{
+    (void)consumer;
+    metrics_server_take_statistics(((struct consume *)user)->metrics, json, len);
 }
 
 /* ---- ends of partitions ---- */
@@ -210,7 +247,9 @@ static void take_message(struct consume *c, const struct zkc_message *m)
 {
     c->messages++;
     c->source.message = m;
-    if (c->plan.is_json) {
+    if (c->plan.exec) {
+        consume_exec_add(&c->exec, &c->source);
+    } else if (c->plan.is_json) {
         json_append_envelope(&c->out.buf, m);
         buf_append_byte(&c->out.buf, '\n');
     } else {
@@ -245,6 +284,8 @@ static int sleep_ms(const struct consume *c)
 /* Nothing is there at the moment. False: it is time to end. */
 static bool idle(struct consume *c)
 {
+    if (c->plan.exec && !consume_exec_flush(&c->exec))
+        return false;
     output_flush(&c->out);
     check_ends(c);
     if (is_at_end(c))
@@ -285,7 +326,7 @@ static bool take(struct consume *c)
     if (c->plan.silence_ms >= 0)
         c->message_ms = now_ms();
     return c->messages != c->plan.messages_max && c->out.state == OUTPUT_OPEN &&
-           !(c->may_be_at_end && is_at_end(c));
+           !c->exec.has_failed && !(c->may_be_at_end && is_at_end(c));
 }
 
 /* ---- start ---- */
@@ -326,11 +367,54 @@ static enum zkc_err find_starts(const struct consume_plan *plan, struct zkc_posi
     return err;
 }
 
+/* Kafka's --delete-consumer-offsets, and its refusal to begin a group again that has been there. */
+static enum cli_exit look_at_group(struct consume *c)
+{
+    bool looks = c->plan.deletes_group || (c->plan.is_kafkas && c->plan.from_beginning);
+    struct group_traces traces;
+    struct why why;
+    if (!looks || c->plan.is_throwaway || !c->plan.is_member)
+        return CLI_DONE;
+    enum zkc_err err =
+        group_traces_look(zkc_conf_get(c->plan.conf, "zookeeper.connect"), c->source.group,
+                          c->plan.deletes_group, ASK_MS, &traces, &why);
+    if (err)
+        return fail(err, why.text);
+    if (c->plan.deletes_group && traces.member_count > 0) {
+        report_error("group %s has %zu members: it is not deleted", c->source.group,
+                     traces.member_count);
+        return CLI_FAILED;
+    }
+    if (!c->plan.deletes_group && traces.has_offsets) {
+        report_error("Found previous offset information for this group %s. Please use "
+                     "--delete-consumer-offsets to delete previous offsets metadata",
+                     c->source.group);
+        return CLI_FAILED;
+    }
+    return CLI_DONE;
+}
+
+static enum cli_exit open_metrics(struct consume *c)
+{
+    struct why why;
+    if (!c->plan.metrics)
+        return CLI_DONE;
+    if (!metrics_server_open(c->plan.metrics, &c->metrics, &why)) {
+        report_error("--metrics: %s", why.text);
+        return CLI_FAILED;
+    }
+    report_status("Metrics at %s", metrics_server_url(c->metrics));
+    return CLI_DONE;
+}
+
 static enum cli_exit prepare(struct consume *c)
 {
     struct why why;
-    if (c->plan.is_member)
-        return CLI_DONE;
+    enum cli_exit code = look_at_group(c);
+    if (code == CLI_DONE)
+        code = open_metrics(c);
+    if (code != CLI_DONE || c->plan.is_member)
+        return code;
     c->starts = calloc(c->plan.partition_count, sizeof *c->starts);
     if (!c->starts)
         return fail(ZKC_ERR_NOMEM, "out of memory");
@@ -346,6 +430,10 @@ static enum cli_exit read_partitions(struct consume *c)
 
 static enum cli_exit join_group(struct consume *c)
 {
+    if (c->plan.filter.topics) {
+        enum zkc_err err = zkc_consumer_subscribe_filter(c->consumer, &c->plan.filter);
+        return err ? fail(err, zkc_err_text(err)) : CLI_DONE;
+    }
     struct zkc_subscription *list = calloc(c->plan.topic_count, sizeof *list);
     for (size_t i = 0; list && i < c->plan.topic_count; i++)
         list[i] = (struct zkc_subscription){c->plan.topics[i].name, c->plan.topics[i].streams};
@@ -355,9 +443,18 @@ static enum cli_exit join_group(struct consume *c)
     return err ? fail(err, zkc_err_text(err)) : CLI_DONE;
 }
 
+static bool list_descriptor(struct consume *c, const char *topic, int32_t index)
+{
+    zkc_stream *stream = zkc_consumer_stream(c->consumer, topic, index);
+    int fd = stream ? zkc_stream_fd(stream) : -1;
+    if (fd >= 0)
+        c->fds[c->fd_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+    return fd >= 0;
+}
+
 static bool list_descriptors(struct consume *c)
 {
-    size_t max = 2;
+    size_t max = 2 + (size_t)c->plan.filter.streams;
     for (size_t t = 0; t < c->plan.topic_count; t++)
         max += (size_t)c->plan.topics[t].streams;
     c->fds = calloc(max, sizeof *c->fds);
@@ -365,16 +462,13 @@ static bool list_descriptors(struct consume *c)
         return false;
     c->fds[c->fd_count++] = (struct pollfd){.fd = stop_fd(), .events = POLLIN};
     c->fds[c->fd_count++] = (struct pollfd){.fd = c->out.fd}; /* only whether it is closed */
-    for (size_t t = 0; t < c->plan.topic_count; t++) {
-        const struct where_topic *topic = &c->plan.topics[t];
-        for (int32_t i = 0; i < (c->plan.is_member ? topic->streams : 1); i++) {
-            zkc_stream *stream = zkc_consumer_stream(c->consumer, topic->name, i);
-            int fd = stream ? zkc_stream_fd(stream) : -1;
-            if (fd < 0)
+    for (int32_t i = 0; c->plan.filter.topics && i < c->plan.filter.streams; i++)
+        if (!list_descriptor(c, NULL, i))
+            return false;
+    for (size_t t = 0; t < c->plan.topic_count; t++)
+        for (int32_t i = 0; i < (c->plan.is_member ? c->plan.topics[t].streams : 1); i++)
+            if (!list_descriptor(c, c->plan.topics[t].name, i))
                 return false;
-            c->fds[c->fd_count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-        }
-    }
     return true;
 }
 
@@ -424,32 +518,18 @@ static enum cli_exit start(struct consume *c)
 /* A group that was made up for this process goes with it, unless others have joined it. */
 static void remove_group(struct consume *c, bool is_released)
 {
-    struct zk_reader *r;
     struct why why;
-    char ids[64], group[64];
+    struct group_traces traces;
     if (!is_released) {
         report_warning("the group %s is left in ZooKeeper", c->plan.throwaway);
         return;
     }
-    snprintf(group, sizeof group, "/consumers/%s", c->plan.throwaway);
-    snprintf(ids, sizeof ids, "%s/ids", group);
-    enum zkc_err err =
-        zk_reader_open(zkc_conf_get(c->plan.conf, "zookeeper.connect"), ASK_MS, &r, &why);
-    if (!err) {
-        struct arena arena;
-        struct zk_op op = {.type = ZK_OP_CHILDREN, .path = ids};
-        struct zk_result members;
-        arena_init(&arena, (size_t)64 << 20);
-        err = zk_reader_run(r, &op, 1, &arena, &members, &why);
-        if (!err && members.zk_rc == ZK_OK && members.children_count > 0)
-            report_warning("others have joined the group %s: it is left to them", group);
-        else if (!err)
-            err = zk_reader_delete_tree(r, group, &why);
-        arena_deinit(&arena);
-        zk_reader_close(r);
-    }
+    enum zkc_err err = group_traces_look(zkc_conf_get(c->plan.conf, "zookeeper.connect"),
+                                         c->plan.throwaway, true, ASK_MS, &traces, &why);
     if (err)
         report_warning("the group %s is left in ZooKeeper: %s", c->plan.throwaway, why.text);
+    else if (traces.member_count > 0)
+        report_warning("others have joined the group %s: it is left to them", c->plan.throwaway);
 }
 
 static void take_worse(struct consume *c, enum cli_exit code)
@@ -474,10 +554,38 @@ static int close_ms(const struct consume *c)
     return ms < CLOSE_MIN_MS ? CLOSE_MIN_MS : ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
+static bool has_ends(const struct ends *ends, const char *topic)
+{
+    for (size_t i = 0; i < ends->count; i++)
+        if (strcmp(ends->list[i].topic, topic) == 0)
+            return true;
+    return false;
+}
+
+/* With --exit-at-end: a topic that is not there was mistyped, or the chroot was. */
+static void look_for_topics(struct consume *c)
+{
+    const char *connect = zkc_conf_get(c->plan.conf, "zookeeper.connect");
+    for (size_t i = 0; i < c->plan.topic_count; i++) {
+        const char *topic = c->plan.topics[i].name;
+        bool is_there = true;
+        struct why why;
+        if (has_ends(&c->ends, topic) ||
+            starts_find_topic(connect, topic, ASK_MS, &is_there, &why) || is_there)
+            continue;
+        report_error("there is no topic %s at %s; are its name and the chroot right?", topic,
+                     connect);
+        take_worse(c, CLI_PROBLEM);
+    }
+}
+
 static void finish(struct consume *c)
 {
     if (stop_is_requested())
         report_status("Leaving in order; a second signal ends it at once");
+    if (c->plan.exec && !c->exec.has_failed)
+        consume_exec_flush(&c->exec);
+    take_worse(c, c->exec.code);
     take_worse(c, output_finish(&c->out));
     enum zkc_err err = zkc_consumer_close_wait(c->consumer, close_ms(c));
     if (err) {
@@ -491,15 +599,23 @@ static void finish(struct consume *c)
                        ends_standing_count(&c->ends));
         take_worse(c, CLI_TIMED_OUT);
     }
-    report_status("Consumed %" PRId64 " messages", c->messages);
+    if (c->plan.exits_at_end && c->plan.is_member && c->code == CLI_DONE && !stop_is_requested())
+        look_for_topics(c);
+    if (c->plan.is_kafkas)
+        fprintf(stderr, "Consumed %" PRId64 " messages\n", c->messages);
+    else
+        report_status("Consumed %" PRId64 " messages", c->messages);
 }
 
 static enum cli_exit consume(struct consume *c)
 {
     char why[512];
     zkc_conf_set_user(c->plan.conf, c);
+    zkc_conf_set_on_log(c->plan.conf, on_log);
     zkc_conf_set_on_error(c->plan.conf, on_error);
     zkc_conf_set_on_rebalance(c->plan.conf, on_rebalance);
+    if (c->metrics)
+        zkc_conf_set_on_stats(c->plan.conf, on_stats);
     enum zkc_err err = zkc_loop_open(NULL, &c->loop);
     if (err)
         return fail(err, err == ZKC_ERR_SYSTEM
@@ -508,6 +624,7 @@ static enum cli_exit consume(struct consume *c)
     err = zkc_consumer_open(c->plan.conf, c->loop, &c->consumer, why, sizeof why);
     if (err)
         return fail(err, why);
+    consume_exec_init(&c->exec, &c->plan, c->consumer);
     c->code = start(c);
     if (c->code == CLI_DONE)
         while (!stop_is_requested() && take(c))
@@ -538,6 +655,8 @@ static enum cli_exit run(const struct cli_args *args)
         code = consume(&c);
     zkc_consumer_free(c.consumer);
     zkc_loop_close(c.loop);
+    metrics_server_close(c.metrics);
+    consume_exec_deinit(&c.exec);
     ends_deinit(&c.ends);
     output_deinit(&c.out);
     free(c.fds);
@@ -552,6 +671,8 @@ static const struct cli_pair examples[] = {
      "Everything that is in the topic now, with partition, offset and key."},
     {"zkconsumer consume -t orders -p 3 -o -10 -e -J " EXAMPLE_ZOOKEEPER,
      "The last ten messages of partition 3, as JSON."},
+    {"zkconsumer consume -G mail -t orders --exec ./send-mail --commit=after " EXAMPLE_ZOOKEEPER,
+     "A program for each message; one that fails ends it, and gets the message again next time."},
     {"zkconsumer consume -G billing -t orders:2 -t clicks -F consumer.properties "
      "-X auto.commit.interval.ms=1000",
      "Two topics, one of them with two streams, settings from a file and one of its own."},
@@ -561,6 +682,7 @@ static const struct cli_pair exits[] = {
     {"0", "ended as told: by Ctrl-C, --max-messages, --exit-at-end, --timeout-ms, or the reader of "
           "stdout has gone"},
     {"1", "usage, configuration, the first rebalance was given up, or stdout cannot be written"},
+    {"2", "a command of --exec failed; with --exit-at-end, there is no such topic"},
     {"3", "ZooKeeper could not be reached within zookeeper.connection.timeout.ms"},
     {"4", "left without ZooKeeper's answer, or with --exit-at-end a partition stood still"},
     {"130, 143", "a second SIGINT or SIGTERM came before it had left in order"},
@@ -568,8 +690,11 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_consume = {
     .name = "consume",
+    .kafka = "kafka-console-consumer kafka.tools.ConsoleConsumer",
     .summary = "Read messages as a member of a group, or from single partitions",
     .synopsis = "--group=GROUP --topic=TOPIC[:STREAMS] ... --zookeeper=HOST:PORT[,...][/CHROOT] "
+                "[OPTION ...]\n"
+                "--group=GROUP --whitelist|--blacklist=REGEX --zookeeper=HOST:PORT[,...][/CHROOT] "
                 "[OPTION ...]\n"
                 "--topic=TOPIC --partition=N [--offset=WHERE] --zookeeper=HOST:PORT[,...][/CHROOT] "
                 "[OPTION ...]",
@@ -588,7 +713,13 @@ const struct cli_command command_consume = {
         "On stderr it tells about assignments, ends of partitions and errors. Something wrong with "
         "one partition (a message larger than fetch.message.max.bytes, for example) is told, and "
         "the "
-        "others go on.",
+        "others go on.\n"
+        "With --exec a command is run for messages, and its exit status decides whether they count "
+        "as processed; the library keeps the group's session meanwhile.\n"
+        "Under Kafka's name (kafka-console-consumer) it has Kafka's habits: --topic is a "
+        "whitelist, "
+        "reading starts at the end unless --from-beginning says otherwise, which is refused for a "
+        "group that has offsets, and only errors and the number of messages are told.",
     .options = consume_options,
     .option_count = CONSUME_OPTIONS,
     .examples = examples,

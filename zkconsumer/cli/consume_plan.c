@@ -26,6 +26,21 @@ enum {
     LINE_SEPARATOR,
     NULLS,
     UNBUFFERED,
+    EXEC,
+    COMMIT,
+    EXEC_MESSAGES,
+    EXEC_TRIES,
+    EXEC_TIMEOUT,
+    METRICS,
+    WHITELIST,
+    BLACKLIST,
+    STREAMS,
+    DELETE_OFFSETS,
+    FORMATTER,
+    SKIP,
+    CSV,
+    METRICS_DIR,
+    CLIENT,
     CONFIG,
     PROPERTY,
     QUIET,
@@ -91,6 +106,44 @@ const struct cli_option consume_options[OPTIONS] = {
     [UNBUFFERED] = {"unbuffered", 'u', NULL, false,
                     "Write each message at once. Default: when a lot has come together, or nothing "
                     "more is there at the moment."},
+    [EXEC] = {"exec", 0, "COMMAND", false,
+              "Run this (by sh -c) for each message instead of writing it, with the value on its "
+              "standard input and ZKCONSUMER_TOPIC, _PARTITION, _OFFSET, _COUNT and _KEY in its "
+              "environment. Status 0 is success; anything else ends the program with status 2. "
+              "Offsets are committed as --commit says and never otherwise."},
+    [COMMIT] =
+        {"commit", 0, "before|after", false,
+         "With --exec: commit a message before its command runs (at most once: a crash loses "
+         "it) or after it has succeeded (at least once: a crash repeats it). Default: after."},
+    [EXEC_MESSAGES] = {"exec-messages", 0, "N", false,
+                       "With --exec: give it up to N messages of one partition at a time, written "
+                       "as --format says (a line each). Default: 1, the bare value."},
+    [EXEC_TRIES] = {"exec-tries", 0, "N", false,
+                    "With --exec: run a command that fails up to N times. Default: 1."},
+    [EXEC_TIMEOUT] = {"exec-timeout", 0, "MS", false,
+                      "With --exec: end a command that takes longer, which is a failure. Default: "
+                      "60000."},
+    [METRICS] = {"metrics", 0, "HOST:PORT", false,
+                 "Serve GET /metrics there, in Prometheus' format; port 0: any that is free, which "
+                 "is told."},
+    [WHITELIST] = {"whitelist", 0, "REGEX", false,
+                   "Read all topics whose whole name matches this Java regular expression, now and "
+                   "later; commas stand for |."},
+    [BLACKLIST] = {"blacklist", 0, "REGEX", false, "Read all topics whose name does not match."},
+    [STREAMS] = {"streams", 0, "N", false,
+                 "With --whitelist and --blacklist, how many shares this process takes part with. "
+                 "Default: 1."},
+    [DELETE_OFFSETS] = {"delete-consumer-offsets", 0, NULL, false,
+                        "Delete the group from ZooKeeper before starting; refused while it has "
+                        "members."},
+    [FORMATTER] = {"formatter", 0, "CLASS", false,
+                   "Kafka's: kafka.tools.DefaultMessageFormatter, NoOpMessageFormatter or "
+                   "ChecksumMessageFormatter."},
+    [SKIP] = {"skip-message-on-error", 0, NULL, false, "Kafka's; without effect here."},
+    [CSV] = {"csv-reporter-enabled", 0, NULL, false,
+             "Kafka's; refused: --metrics serves the numbers."},
+    [METRICS_DIR] = {"metrics-dir", 0, "FOLDER", false, "Kafka's; refused with the above."},
+    [CLIENT] = {"client.id", 0, "ID", false, "What brokers know us by. Default: the group."},
     [CONFIG] = {"config consumer.config consumer-config", 'F', "FILE", false,
                 "A properties file with the consumer's settings (group.id, zookeeper.connect, "
                 "auto.offset.reset ...). Options override it."},
@@ -119,7 +172,10 @@ static bool set(struct consume_plan *plan, const char *option, const char *key, 
     char why[512];
     if (!value || zkc_conf_set(plan->conf, key, value, why, sizeof why) == ZKC_OK)
         return true;
-    report_error("%s: %s", option, why);
+    size_t len = strlen(key); /* the option says it as well */
+    bool repeats =
+        strcmp(option, "--property") != 0 && strncmp(why, key, len) == 0 && why[len] == ':';
+    report_error("%s: %s", option, repeats ? why + len + 2 : why);
     return false;
 }
 
@@ -176,9 +232,14 @@ static bool read_settings(struct consume_plan *plan, const struct cli_args *args
             return false;
     return set(plan, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, NULL)) &&
            set(plan, "--group", "group.id", cli_args_text(args, GROUP, NULL)) &&
+           set(plan, "--client.id", "client.id", cli_args_text(args, CLIENT, NULL)) &&
+           set(plan, "--exec", "auto.commit.enable", plan->exec ? "false" : NULL) &&
+           set(plan, "--metrics", "statistics.interval.ms", plan->metrics ? "1000" : NULL) &&
            set(plan, "--timeout-ms", "consumer.timeout.ms", cli_args_text(args, SILENCE, NULL)) &&
            set(plan, "--from-beginning", "auto.offset.reset",
-               plan->from_beginning ? "smallest" : NULL);
+               plan->from_beginning ? "smallest"
+               : plan->is_kafkas    ? "largest"
+                                    : NULL);
 }
 
 /* ---- what to read ---- */
@@ -207,12 +268,46 @@ static bool add_topic(struct consume_plan *plan, const char *text)
     return true;
 }
 
+/* To Kafka's console consumer a topic is a whitelist, too. */
+static bool read_filter(struct consume_plan *plan, const struct cli_args *args)
+{
+    char why[256];
+    int64_t streams = 1;
+    const char *white = cli_args_text(args, WHITELIST, NULL);
+    const char *black = cli_args_text(args, BLACKLIST, NULL);
+    const char *topic = cli_args_value(args, TOPIC, 0);
+    bool has_topic = topic || args->operand_count > 0;
+    bool is_too_much = (white != NULL) + (black != NULL) + has_topic > 1;
+    if (is_too_much ||
+        (plan->is_kafkas && (!(white || black || topic) || cli_args_value(args, TOPIC, 1)))) {
+        report_error("Exactly one of whitelist/blacklist/topic is required.");
+        return false;
+    }
+    if (!cli_args_number(args, STREAMS, 1, WHERE_STREAMS_MAX, &streams, why, sizeof why)) {
+        report_error("%s", why);
+        return false;
+    }
+    plan->filter = (struct zkc_filter){
+        .kind = black ? ZKC_FILTER_BLACKLIST : ZKC_FILTER_WHITELIST,
+        .topics = white             ? white
+                  : black           ? black
+                  : plan->is_kafkas ? topic
+                                    : NULL,
+        .streams = (int32_t)streams,
+    };
+    return true;
+}
+
 /* Topics may stand without --topic, as in `kcat -G group topic`. */
 static bool read_topics(struct consume_plan *plan, const struct cli_args *args)
 {
     plan->topics = calloc(args->given_count + args->operand_count + 1, sizeof *plan->topics);
     if (!plan->topics)
         return false;
+    if (!read_filter(plan, args))
+        return false;
+    if (plan->filter.topics)
+        return true;
     const char *text;
     for (size_t i = 0; (text = cli_args_value(args, TOPIC, i)); i++)
         if (!add_topic(plan, text))
@@ -242,6 +337,10 @@ static bool read_partitions(struct consume_plan *plan, const struct cli_args *ar
                                          sizeof why)) ||
         (offset && !where_parse_start(offset, &plan->start, why, sizeof why))) {
         report_error("%s", why);
+        return false;
+    }
+    if (text && plan->filter.topics) {
+        report_error("--partition takes a topic, not a filter");
         return false;
     }
     if (text && plan->topic_count > 1) {
@@ -281,7 +380,8 @@ static bool read_printing(struct consume_plan *plan, const struct cli_args *args
     const char *spec = cli_args_text(args, FORMAT, NULL);
     plan->is_json = cli_args_has(args, JSON);
     plan->is_unbuffered = cli_args_has(args, UNBUFFERED);
-    plan->null_text = cli_args_has(args, NULLS) ? "NULL" : "";
+    plan->null_text = cli_args_has(args, NULLS) ? "NULL" : plan->is_kafkas ? "null" : "";
+    printing->formatter = cli_args_text(args, FORMATTER, NULL);
     if (plan->is_json && spec) {
         report_error("--format and --json both say how to write messages");
         return false;
@@ -291,6 +391,9 @@ static bool read_printing(struct consume_plan *plan, const struct cli_args *args
         printing->key_separator = key;
     }
     printing->line_separator = cli_args_text(args, LINE_SEPARATOR, printing->line_separator);
+    if (!spec && plan->exec && plan->exec_messages == 1 && !plan->is_json && !key &&
+        !printing->formatter && !cli_args_has(args, LINE_SEPARATOR))
+        spec = "%s"; /* the bare value */
     if (!spec)
         return printing_make(printing, &plan->format);
     if (format_init(&plan->format, spec, why, sizeof why))
@@ -318,6 +421,40 @@ static bool read_limits(struct consume_plan *plan, const struct cli_args *args)
     return true;
 }
 
+/* What is done with messages beside writing them. */
+static bool read_exec(struct consume_plan *plan, const struct cli_args *args)
+{
+    char why[256];
+    const char *commit = cli_args_text(args, COMMIT, "after");
+    plan->exec = cli_args_text(args, EXEC, NULL);
+    plan->commits_before = strcmp(commit, "before") == 0;
+    plan->exec_messages = plan->exec_tries = 1;
+    plan->exec_timeout_ms = 60000;
+    plan->metrics = cli_args_text(args, METRICS, NULL);
+    plan->deletes_group = cli_args_has(args, DELETE_OFFSETS);
+    if (cli_args_has(args, CSV) || cli_args_has(args, METRICS_DIR)) {
+        report_error("there are no metrics as CSV files; --metrics=HOST:PORT serves them");
+        return false;
+    }
+    if (!plan->commits_before && strcmp(commit, "after") != 0) {
+        report_error("--commit=%s: expected before or after", commit);
+        return false;
+    }
+    static const size_t needing[] = {COMMIT, EXEC_MESSAGES, EXEC_TRIES, EXEC_TIMEOUT};
+    for (size_t i = 0; !plan->exec && i < ARRAY_LEN(needing); i++) {
+        if (!cli_args_has(args, needing[i]))
+            continue;
+        report_error("--%s does nothing without --exec", consume_options[needing[i]].names);
+        return false;
+    }
+    if (cli_args_number(args, EXEC_MESSAGES, 1, 1000000, &plan->exec_messages, why, sizeof why) &&
+        cli_args_number(args, EXEC_TRIES, 1, 1000000, &plan->exec_tries, why, sizeof why) &&
+        cli_args_number(args, EXEC_TIMEOUT, 1, INT32_MAX, &plan->exec_timeout_ms, why, sizeof why))
+        return true;
+    report_error("%s", why);
+    return false;
+}
+
 static bool check_connect(const struct consume_plan *plan, const struct cli_args *args)
 {
     struct zk_connect parsed;
@@ -326,7 +463,7 @@ static bool check_connect(const struct consume_plan *plan, const struct cli_args
     if (!connect)
         return report_needs(args, ZOOKEEPER, CONSUME_EXAMPLE);
     if (zk_connect_parse(connect, &parsed, &why) != ZKC_OK) {
-        report_error("zookeeper.connect: %s", why.text);
+        report_error("%s", why.text);
         return false;
     }
     zk_connect_deinit(&parsed);
@@ -338,7 +475,10 @@ bool consume_plan_init(struct consume_plan *plan, const struct cli_args *args, u
     struct printing printing = PRINTING_DEFAULT;
     *plan = (struct consume_plan){0};
     report_set_level_by(args, QUIET, VERBOSE);
-    if (!read_limits(plan, args) || !read_topics(plan, args) ||
+    plan->is_kafkas = args->called_as != NULL;
+    if (plan->is_kafkas && report_level() == REPORT_NORMAL)
+        report_set_level(REPORT_QUIET);
+    if (!read_limits(plan, args) || !read_exec(plan, args) || !read_topics(plan, args) ||
         !read_settings(plan, args, &printing) || !read_partitions(plan, args) ||
         !name_group(plan, random) || !read_printing(plan, args, &printing))
         return false;

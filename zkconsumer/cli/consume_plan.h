@@ -5,9 +5,9 @@
 #include "zkconsumer/cli/format.h"
 #include "zkconsumer/cli/options.h"
 #include "zkconsumer/cli/where.h"
-#include <zkconsumer/conf.h>
+#include <zkconsumer/consumer.h>
 
-#define CONSUME_OPTIONS 21
+#define CONSUME_OPTIONS 36
 extern const struct cli_option consume_options[CONSUME_OPTIONS];
 
 #define CONSUME_EXAMPLE                                                                            \
@@ -18,6 +18,9 @@ struct consume_plan {
     bool is_member;             /* of a group; else single partitions are read */
     bool is_throwaway;          /* the group's name is made up: it is removed at the end */
     char throwaway[32];         /* its name */
+    bool is_kafkas;             /* called by Kafka's name: its habits */
+    struct zkc_filter filter;   /* topics == NULL: none, but the topics below */
+    bool deletes_group;         /* before it starts */
     struct where_topic *topics; /* owned; each once */
     size_t topic_count;
     int32_t *partitions; /* owned; unless is_member: of topics[0] */
@@ -32,6 +35,12 @@ struct consume_plan {
     struct format format; /* unless is_json */
     const char *null_text;
     bool is_unbuffered;
+    const char *exec;      /* a command for messages instead of stdout; NULL: none */
+    bool commits_before;   /* its messages are committed before it runs, else after */
+    int64_t exec_messages; /* in one run, at most */
+    int64_t exec_tries;    /* before a failure is one */
+    int64_t exec_timeout_ms;
+    const char *metrics; /* where to serve them; NULL: nowhere */
 };
 
 /* `on_log` and the like are to be set in plan->conf by the caller afterwards; warnings about the

@@ -6,13 +6,13 @@
  *
  * One thread. It sleeps in poll() for input, for librdkafka's reports (through a pipe that
  * librdkafka writes to) and for a signal. */
-#include "zkconsumer/cli/brokers.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/file.h"
 #include "zkconsumer/cli/format.h"
 #include "zkconsumer/cli/lines.h"
 #include "zkconsumer/cli/producer.h"
+#include "zkconsumer/cli/producer_brokers.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
@@ -28,6 +28,10 @@
 enum {
     TOPIC,
     ZOOKEEPER,
+    BROKERS,
+    ACKS,
+    BATCH,
+    SYNC,
     PARTITION,
     KEY_SEPARATOR,
     LINE_SEPARATOR,
@@ -45,6 +49,14 @@ enum {
 static const struct cli_option options[OPTIONS] = {
     [TOPIC] = {"topic", 't', "TOPIC", false, "The topic to write to."},
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
+    [BROKERS] = {"broker-list bootstrap-server", 'b', "HOST:PORT[,...]", false,
+                 "The brokers, instead of --zookeeper. Those that do not say what they speak are "
+                 "taken for 0.8.2."},
+    [ACKS] = {"request-required-acks acks", 0, "N", false,
+              "How many replicas must have a message: -1 all in sync, 1 the leader, 0 nobody says. "
+              "Default: -1."},
+    [BATCH] = {"batch-size", 0, "N", false, "At most so many messages in one request."},
+    [SYNC] = {"sync", 0, NULL, false, "One message at a time (--batch-size=1)."},
     [PARTITION] = {"partition", 'p', "N", false,
                    "Write to this partition. Default: by the hash of the key (librdkafka's "
                    "`partitioner`), at random without a key."},
@@ -75,11 +87,10 @@ static const struct cli_option options[OPTIONS] = {
 
 #define EXAMPLE "zkconsumer produce --topic=orders " EXAMPLE_ZOOKEEPER
 
-#define READ_BYTES        (64 * 1024)
-#define RECORD_BYTES_MAX  ((size_t)1 << 30)
-#define BROKERS_BYTES_MAX ((size_t)64 << 20)
-#define FILE_BYTES_MAX    ((size_t)16 << 20)
-#define PROGRESS_MS       5000
+#define READ_BYTES       (64 * 1024)
+#define RECORD_BYTES_MAX ((size_t)1 << 30)
+#define FILE_BYTES_MAX   ((size_t)16 << 20)
+#define PROGRESS_MS      5000
 
 /* A setting of the file or of --property, in order. */
 struct setting {
@@ -100,8 +111,9 @@ struct plan {
     bool sends_nulls;
     struct setting *settings; /* owned */
     size_t setting_count;
-    const char *connect;   /* zookeeper.connect */
-    rd_kafka_conf_t *conf; /* owned until a producer has it */
+    const char *connect;     /* zookeeper.connect; NULL with a list */
+    const char *broker_list; /* NULL: by ZooKeeper */
+    rd_kafka_conf_t *conf;   /* owned until a producer has it */
 };
 
 /* ---- settings ---- */
@@ -204,15 +216,13 @@ static bool is_for_us(const char *key)
 
 static bool set_conf(struct plan *plan, const char *where, const char *key, const char *value)
 {
-    char text[512];
     if (strcmp(key, "bootstrap.servers") == 0 || strcmp(key, "metadata.broker.list") == 0) {
-        report_error("%s: %s: the brokers are found through ZooKeeper (--zookeeper)", where, key);
+        report_error("%s: %s: the brokers are found through ZooKeeper (--zookeeper), or named by "
+                     "--broker-list",
+                     where, key);
         return false;
     }
-    if (rd_kafka_conf_set(plan->conf, key, value, text, sizeof text) == RD_KAFKA_CONF_OK)
-        return true;
-    report_error("%s: %s=%s: %s", where, key, value, text);
-    return false;
+    return producer_conf_set(plan->conf, where, key, value);
 }
 
 /* What we want unless the user wants something else. One request at a time to each broker keeps
@@ -236,7 +246,11 @@ static bool make_conf(struct plan *plan, const struct cli_args *args)
     for (const struct setting *s = plan->settings; s < plan->settings + plan->setting_count; s++)
         if (!is_for_us(s->key) && !set_conf(plan, s->where, s->key, s->value))
             return false;
-    return !compression || set_conf(plan, "--compression", "compression.codec", compression);
+    const char *acks = cli_args_text(args, ACKS, NULL);
+    const char *batch = cli_args_text(args, BATCH, cli_args_has(args, SYNC) ? "1" : NULL);
+    return (!compression || set_conf(plan, "--compression", "compression.codec", compression)) &&
+           (!acks || set_conf(plan, "--request-required-acks", "request.required.acks", acks)) &&
+           (!batch || set_conf(plan, "--batch-size", "batch.num.messages", batch));
 }
 
 static bool read_separators(struct plan *plan, const struct cli_args *args)
@@ -275,8 +289,9 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
     }
     if (!read_settings(plan, args) || !read_separators(plan, args) || !make_conf(plan, args))
         return false;
+    plan->broker_list = cli_args_text(args, BROKERS, NULL);
     plan->connect = cli_args_text(args, ZOOKEEPER, find_setting(plan, "zookeeper.connect"));
-    return plan->connect || report_needs(args, ZOOKEEPER, EXAMPLE);
+    return plan->broker_list || plan->connect || report_needs(args, ZOOKEEPER, EXAMPLE);
 }
 
 static void plan_deinit(struct plan *plan)
@@ -292,76 +307,14 @@ static void plan_deinit(struct plan *plan)
 
 /* ---- brokers ---- */
 
-static void tell_of_missing_topic(struct zk_reader *r, const char *topic, struct arena *arena)
-{
-    char *path = zk_path_topic(topic);
-    struct zk_op op = {.type = ZK_OP_EXISTS, .path = path};
-    struct zk_result result;
-    struct why why;
-    if (path && zk_reader_run(r, &op, 1, arena, &result, &why) == ZKC_OK &&
-        result.zk_rc == ZK_NO_NODE)
-        report_status("topic %s does not exist yet; brokers with auto.create.topics.enable create "
-                      "it",
-                      topic);
-    free(path);
-}
-
-static enum cli_exit tell_brokers(struct plan *plan, const struct brokers *brokers)
-{
-    struct buf addresses;
-    buf_init(&addresses, BROKERS_BYTES_MAX);
-    size_t count = brokers_append_addresses(brokers, &addresses);
-    const char *text = buf_text(&addresses);
-    const char *fallback = brokers_version_fallback(brokers);
-    char why[512];
-    enum cli_exit code = CLI_DONE;
-    for (size_t i = 0; i < brokers->count; i++)
-        if (brokers->list[i].problem)
-            report_warning("broker %" PRId32 ": %s", brokers->list[i].id, brokers->list[i].problem);
-    if (count == 0 || !text) {
-        report_error("no broker to write to: %zu are registered in ZooKeeper at %s", brokers->count,
-                     plan->connect);
-        code = CLI_UNREACHABLE;
-    } else if (rd_kafka_conf_set(plan->conf, "bootstrap.servers", text, why, sizeof why) !=
-               RD_KAFKA_CONF_OK) {
-        report_error("brokers %s: %s", text, why);
-        code = CLI_FAILED;
-    } else if (fallback && !find_setting(plan, "api.version.request") &&
-               !find_setting(plan, "broker.version.fallback") &&
-               (!set_conf(plan, "dialect", "api.version.request", "false") ||
-                !set_conf(plan, "dialect", "broker.version.fallback", fallback))) {
-        code = CLI_FAILED;
-    } else {
-        report_status("brokers %s, %s", text,
-                      fallback ? fallback : "which tell by themselves what they speak");
-    }
-    buf_deinit(&addresses);
-    return code;
-}
-
 static enum cli_exit find_brokers(struct plan *plan)
 {
-    struct zk_reader *r;
-    struct why why;
-    enum zkc_err err = zk_reader_open(plan->connect, plan->timeout_ms, &r, &why);
-    if (err) {
-        report_error("%s", why.text);
-        return report_exit_of(err);
-    }
-    struct arena arena;
-    struct brokers brokers;
-    arena_init(&arena, BROKERS_BYTES_MAX);
-    err = brokers_read(r, &arena, &brokers, &why);
-    enum cli_exit code = report_exit_of(err);
-    if (err) {
-        report_error("%s", why.text);
-    } else {
-        tell_of_missing_topic(r, plan->topic, &arena);
-        code = tell_brokers(plan, &brokers);
-    }
-    arena_deinit(&arena);
-    zk_reader_close(r);
-    return code;
+    bool keeps_dialect =
+        find_setting(plan, "api.version.request") || find_setting(plan, "broker.version.fallback");
+    if (plan->broker_list)
+        return producer_brokers_by_list(plan->conf, plan->broker_list, keeps_dialect);
+    return producer_brokers_by_zookeeper(plan->conf, plan->connect, plan->topic, keeps_dialect,
+                                         plan->timeout_ms);
 }
 
 /* ---- lines ---- */
@@ -471,7 +424,8 @@ static enum cli_exit send_all(struct plan *plan)
 {
     struct why why;
     struct session s = {.plan = plan, .progress_ms = now_ms() + PROGRESS_MS};
-    s.producer = producer_open_take(plan->conf, plan->topic, (int32_t)plan->partition, &why);
+    s.producer =
+        producer_open_take(plan->conf, plan->topic, (int32_t)plan->partition, "line", &why);
     plan->conf = NULL;
     if (!s.producer) {
         report_error("%s", why.text);
@@ -518,6 +472,7 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_produce = {
     .name = "produce",
+    .kafka = "kafka-console-producer",
     .summary = "Write lines of stdin to a topic",
     .synopsis = "--topic=TOPIC --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
     .description =

@@ -11,8 +11,9 @@
 
 struct producer {
     rd_kafka_t *rk;
-    rd_kafka_topic_t *topic;
+    rd_kafka_topic_t *topic; /* NULL: of each message */
     int32_t partition;
+    const char *noun;
     int wake_fds[2]; /* librdkafka writes into it when its queue was empty and is no more */
     struct producer_counts counts;
     uint64_t failures_shown;
@@ -29,10 +30,10 @@ static void count_failure(struct producer *p, rd_kafka_resp_err_t err, uint64_t 
     p->counts.is_unreachable &= means_unreachable(err);
     p->counts.failed++;
     if (p->failures_shown == FAILURES_SHOWN_MAX)
-        report_warning("further lines that are not delivered are only counted");
+        report_warning("further %ss that are not delivered are only counted", p->noun);
     if (p->failures_shown++ < FAILURES_SHOWN_MAX)
-        report_warning("line %" PRIu64 " is not delivered: %s (%s)", line, rd_kafka_err2str(err),
-                       rd_kafka_err2name(err));
+        report_warning("%s %" PRIu64 " is not delivered: %s (%s)", p->noun, line,
+                       rd_kafka_err2str(err), rd_kafka_err2name(err));
 }
 
 static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *user)
@@ -86,12 +87,13 @@ static bool start(struct producer *p, rd_kafka_conf_t *conf, struct why *why)
 }
 
 struct producer *producer_open_take(rd_kafka_conf_t *conf, const char *topic, int32_t partition,
-                                    struct why *why)
+                                    const char *noun, struct why *why)
 {
     struct producer *p = calloc(1, sizeof *p);
     why_set(why, "out of memory");
     if (p) {
         p->partition = partition;
+        p->noun = noun;
         p->wake_fds[0] = p->wake_fds[1] = -1;
         p->counts.is_unreachable = true;
     }
@@ -101,6 +103,8 @@ struct producer *producer_open_take(rd_kafka_conf_t *conf, const char *topic, in
         return NULL;
     }
     wake_by_pipe(p);
+    if (!topic)
+        return p;
     p->topic = rd_kafka_topic_new(p->rk, topic, NULL);
     if (p->topic)
         return p;
@@ -137,6 +141,22 @@ void producer_send(struct producer *p, struct bytes key, struct bytes value, uin
         }
         rd_kafka_poll(p->rk, QUEUE_FULL_WAIT_MS);
     }
+}
+
+bool producer_try_send(struct producer *p, const char *topic, struct bytes key, struct bytes value,
+                       uint64_t line)
+{
+    rd_kafka_resp_err_t err = rd_kafka_producev(
+        p->rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(p->partition),
+        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_VALUE((void *)value.data, value.len),
+        RD_KAFKA_V_KEY((void *)key.data, key.len), RD_KAFKA_V_OPAQUE((void *)(uintptr_t)line),
+        RD_KAFKA_V_END);
+    if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+        return false;
+    p->counts.sent++;
+    if (err)
+        count_failure(p, err, line);
+    return true;
 }
 
 struct producer_counts producer_counts(const struct producer *p)

@@ -1,4 +1,4 @@
-/* librdkafka's producer as `zkconsumer produce` uses it: every message is either acknowledged or
+/* librdkafka's producer as produce, mirror and perf use it: every message is either acknowledged or
  * counted and reported as failed. One thread; librdkafka's own threads only log. */
 #ifndef ZKC_CLI_PRODUCER_H
 #define ZKC_CLI_PRODUCER_H
@@ -11,9 +11,10 @@
 
 struct producer;
 
-/* `conf` is taken, whatever comes of it. `partition` -1: chosen by key. NULL: `why` says why. */
+/* `conf` is taken, whatever comes of it. `topic` NULL: each message names its own. `partition` -1:
+ * chosen by key. `noun` is what reports call a message (static). NULL: `why` says why. */
 struct producer *producer_open_take(rd_kafka_conf_t *conf, const char *topic, int32_t partition,
-                                    struct why *why);
+                                    const char *noun, struct why *why);
 
 /* Readable while there is something for producer_poll() to do. */
 int producer_fd(const struct producer *p);
@@ -25,6 +26,11 @@ void producer_poll(struct producer *p);
  * for reports. Waits while librdkafka's queue is full. A message that librdkafka refuses (too
  * large) is counted as failed. */
 void producer_send(struct producer *p, struct bytes key, struct bytes value, uint64_t line);
+
+/* The same to any topic, without waiting: false if librdkafka's queue is full; nothing has happened
+ * then, and producer_poll() makes room. */
+bool producer_try_send(struct producer *p, const char *topic, struct bytes key, struct bytes value,
+                       uint64_t line);
 
 struct producer_counts {
     uint64_t sent; /* handed over: delivered, failed, and those still under way */

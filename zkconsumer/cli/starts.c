@@ -76,6 +76,22 @@ enum zkc_err starts_check(const char *connect, const char *topic, const int32_t 
     return done(&a, err ? err : check(&a));
 }
 
+enum zkc_err starts_find_topic(const char *connect, const char *topic, int64_t timeout_ms,
+                               bool *is_there, struct why *why)
+{
+    char path[sizeof ZK_PATH_BROKER_TOPICS + ZK_NAME_MAX + 2];
+    struct asking a = {.topic = topic, .why = why};
+    struct zk_op op = {.type = ZK_OP_EXISTS, .path = path};
+    struct zk_result result;
+    snprintf(path, sizeof path, ZK_PATH_BROKER_TOPICS "/%s", topic);
+    enum zkc_err err = open_reader(&a, connect, timeout_ms);
+    if (!err)
+        err = zk_reader_run(a.r, &op, 1, &a.arena, &result, why);
+    if (!err)
+        *is_there = result.zk_rc == ZK_OK;
+    return done(&a, err);
+}
+
 /* ---- before the end ---- */
 
 static enum zkc_err read_leaders(struct asking *a, struct log_end *list)

@@ -15,6 +15,10 @@ ZKC_MUST_CHECK enum zkc_err starts_check(const char *connect, const char *topic,
                                          const int32_t *partitions, size_t count,
                                          int64_t timeout_ms, struct why *why);
 
+/* Whether there is such a topic. Errors as zk_reader_open(), zk_reader_run(). */
+ZKC_MUST_CHECK enum zkc_err starts_find_topic(const char *connect, const char *topic,
+                                              int64_t timeout_ms, bool *is_there, struct why *why);
+
 /* The same, and puts into offsets[i] the offset `n` before the end of partitions[i], or the oldest
  * one if there are less.
  *

@@ -246,12 +246,10 @@ static enum zkc_err check_connect(const struct conf_key *key, struct bytes value
                                   struct why *why)
 {
     struct zk_connect connect;
-    struct why reason;
-    enum zkc_err err = zk_connect_parse((const char *)value.data, &connect, &reason);
-    if (err) {
-        why_set(why, "%s: %s", key->doc.name, reason.text);
+    (void)key; /* `why` names it by itself */
+    enum zkc_err err = zk_connect_parse((const char *)value.data, &connect, why);
+    if (err)
         return err;
-    }
     zk_connect_deinit(&connect);
     buf_append(out, value.data, value.len);
     return ZKC_OK;
@@ -322,11 +320,23 @@ static enum zkc_err set_key(zkc_conf *conf, const struct conf_key *key, const ch
     return err;
 }
 
+/* What people bring along from clients that can do it. */
+static bool is_about_security(const char *name)
+{
+    return strcmp(name, "security.protocol") == 0 || strncmp(name, "ssl.", 4) == 0 ||
+           strncmp(name, "sasl.", 5) == 0;
+}
+
 static void say_unknown(const char *name, struct why *why)
 {
     struct why_quote shown = why_quote(bytes_of_text(name));
     const char *nearest = conf_key_nearest(name);
-    if (nearest)
+    if (is_about_security(name))
+        why_set(why,
+                "unknown key %s: there is no TLS and no SASL here; brokers are spoken to in plain "
+                "text, without logging in (their PLAINTEXT listeners)",
+                shown.text);
+    else if (nearest)
         why_set(why, "unknown key %s; did you mean %s?", shown.text, nearest);
     else
         why_set(why, "unknown key %s; docs/configuration.md lists all", shown.text);

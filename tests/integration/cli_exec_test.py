@@ -1,0 +1,151 @@
+"""consume --exec: what a command gets, when it is committed, and what its exit status does; and --metrics."""
+import re
+import signal
+import urllib.error
+import urllib.request
+
+from lib.members import program, run
+from lib.waiting import wait_for
+from lib.world import expect, expect_in
+
+
+def cluster_with_topic(t, partitions=1, each=6):
+    cluster = t.zk_cluster()
+    cluster.create_topic("t", partitions)
+    t.producer(cluster).send("t", [(p, b"k%d" % i, b"m%d-%d" % (p, i)) for p in range(partitions)
+                                   for i in range(each)])
+    return cluster
+
+
+def consume(cluster, *words, group="g"):
+    done = run("zkconsumer", "consume", "-G", group, "-t", "t", "--from-beginning", "-e", "--zookeeper",
+               cluster.zookeeper_connect, *words)
+    return done.returncode, done.stdout, done.stderr
+
+
+def offset(t, cluster, group="g"):
+    return t.group(cluster, group).offsets("t").get(0)
+
+
+def test_what_a_command_gets(t):
+    cluster = cluster_with_topic(t, partitions=2, each=3)
+    code, out, err = consume(cluster, "--exec",
+                             'echo "$ZKCONSUMER_TOPIC/$ZKCONSUMER_PARTITION/$ZKCONSUMER_OFFSET '
+                             '$ZKCONSUMER_COUNT $ZKCONSUMER_KEY [$(cat)]"')
+    expect((code, sorted(out.splitlines())),
+           (0, sorted("t/%d/%d 1 k%d [m%d-%d]" % (p, i, i, p, i) for p in range(2) for i in range(3))))
+    expect(t.group(cluster, "g").offsets("t"), {0: 3, 1: 3})
+
+    code, out, err = consume(cluster, "--exec", "cat; echo $ZKCONSUMER_COUNT $ZKCONSUMER_KEY.",
+                             "--exec-messages=2", "-f", "%p %o %k\\n", group="batch")
+    expect(code, 0)
+    for part in ("0 0 k0\n0 1 k1\n2 .\n", "0 2 k2\n1 .\n", "1 0 k0\n1 1 k1\n2 .\n"):
+        expect_in(part, out)
+
+    code, out, err = consume(cluster, "--exec", "true", "-c", "2", group="two")  # it need not read
+    expect((code, sum(t.group(cluster, "two").offsets("t").values())), (0, 2))
+
+
+def test_the_exit_status_decides(t):
+    cluster = cluster_with_topic(t)
+    log = t.folder / "log"
+    command = 'read -r m; echo $m >>%s; [ "$m" != m0-3 ]' % log
+    code, out, err = consume(cluster, "--exec", command, "--exec-tries", "2")
+    expect((code, offset(t, cluster), log.read_text().split()), (2, 3, ["m0-0", "m0-1", "m0-2", "m0-3", "m0-3"]))
+    expect_in("[t,0] offset 3: its exit status was 1", err)
+    expect_in("not committed", err)
+    log.write_text("")
+    expect(consume(cluster, "--exec", "cat >>%s" % log)[0], 0)  # the rest, m0-3 again
+    expect((offset(t, cluster), log.read_text()), (6, "m0-3m0-4m0-5"))
+
+    code, out, err = consume(cluster, "--exec", command, "--commit", "before", group="b")
+    expect((code, offset(t, cluster, "b")), (2, 4))  # m0-3 is lost: at most once
+    code, out, err = consume(cluster, "--exec", "kill -9 $$", group="k")
+    expect((code, "ended by signal 9" in err, offset(t, cluster, "k")), (2, True, None))
+    code, out, err = consume(cluster, "--exec", "sleep 300 & wait", "--exec-timeout=300", group="s")
+    expect((code, "took longer than 300 ms" in err, offset(t, cluster, "s")), (2, True, None))
+    for words in (("--commit=after",), ("--exec=true", "--commit=never"), ("--exec-tries=2",),
+                  ("--exec=true", "--exec-messages=0")):
+        expect((words, consume(cluster, *words)[0]), (words, 1))
+
+
+def test_a_signal_lets_the_command_finish(t):
+    cluster = cluster_with_topic(t)
+    gate, log = t.folder / "gate", t.folder / "log"
+    command = 'cat >>%s; while [ ! -e %s ]; do sleep 0.05; done' % (log, gate)
+    process = t.process("exec", [program("zkconsumer"), "consume", "-G", "g", "-t", "t", "--zookeeper",
+                                 cluster.zookeeper_connect, "--from-beginning", "--exec", command],
+                        err=t.folder / "exec.err")
+    wait_for(lambda: log.exists() and log.read_text() == "m0-0", "the command to run", alive=[process])
+    process.send_signal(signal.SIGINT)
+    assert process.is_running()
+    gate.write_text("")
+    wait_for(lambda: not process.is_running(), "the end")
+    expect((process.stop(), offset(t, cluster), log.read_text()), (0, 1, "m0-0"))
+
+
+def fetch(url):
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return answer.headers["Content-Type"], answer.read().decode()
+
+
+def test_metrics(t):
+    cluster = cluster_with_topic(t, partitions=2)
+    err = t.folder / "consume.err"
+    process = t.process("consume", [program("zkconsumer"), "consume", "-G", "g", "-t", "t", "--zookeeper",
+                                    cluster.zookeeper_connect, "--from-beginning", "--metrics=127.0.0.1:0"], err=err)
+    url = wait_for(lambda: re.search(r"Metrics at (http://127.0.0.1:\d+/metrics)", err.read_text()),
+                   "the address", alive=[process]).group(1)
+
+    def lines():
+        return fetch(url)[1].splitlines()
+
+    wanted = ['kafka_consumergroup_current_offset{consumergroup="g",topic="t",partition="1"} 6',
+              'kafka_consumergroup_lag{consumergroup="g",topic="t",partition="0"} 0',
+              'kafka_consumergroup_lag_sum{consumergroup="g",topic="t"} 0',
+              'kafka_topic_partition_current_offset{topic="t",partition="0"} 6',
+              'zkconsumer_owned_partitions{consumergroup="g",topic="t"} 2',
+              'zkconsumer_messages_delivered_total 12', 'zkconsumer_zk_connected 1',
+              'zkconsumer_rebalances_total{result="done"} 1', 'zkconsumer_state{state="owning"} 1',
+              'zkconsumer_partition_changes_total{kind="assigned"} 2']
+    wait_for(lambda: not set(wanted) - set(lines()), "the numbers", alive=[process])
+    kind, text = fetch(url)
+    expect(kind, "text/plain; version=0.0.4; charset=utf-8")
+    names = set()
+    for line in text.splitlines():  # the format: each family has its HELP and TYPE once, in front
+        found = re.match(r"# (HELP|TYPE) (\w+) .", line)
+        if found:
+            assert (found.group(1), found.group(2)) not in names, line
+            names.add((found.group(1), found.group(2)))
+        else:
+            name = re.match(r'(\w+)(\{(\w+="[^"]*",?)*\})? -?\d+(\.\d+)?$', line)
+            assert name, line
+            assert ("TYPE", name.group(1)) in names, line
+    assert int(re.search(r"^zkconsumer_zk_ops_total (\d+)", text, re.M).group(1)) > 10
+
+    other = t.zkconsumer(cluster, "b", "g", "t")
+    wait_for(lambda: 'zkconsumer_owned_partitions{consumergroup="g",topic="t"} 1' in lines(), "a rebalance", 60)
+    assert 'zkconsumer_partition_changes_total{kind="revoked"} 2' in lines()
+    other.leave()
+    try:
+        fetch(url.replace("/metrics", "/other"))
+        raise AssertionError("there is something")
+    except urllib.error.HTTPError as error:
+        expect(error.code, 404)
+    assert process.stop() == 0
+    for address in ("nonsense", "127.0.0.1:99999", "192.0.2.1:0"):
+        done = run("zkconsumer", "consume", "-t", "t", "--zookeeper", cluster.zookeeper_connect, "--metrics", address)
+        expect((address, done.returncode), (address, 1))
+
+
+def test_topics_that_are_not_there(t):
+    cluster = cluster_with_topic(t)
+    for words in (["-t", "typo"], ["-t", "t", "-t", "typo"]):
+        done = run("zkconsumer", "consume", *words, "-e", "--exit-grace=300", "--from-beginning", "--zookeeper",
+                   cluster.zookeeper_connect)
+        expect((words, done.returncode), (words, 2))
+        expect_in("there is no topic typo at ", done.stderr)
+    done = run("zkconsumer", "consume", "-t", "t", "-e", "--exit-grace=300", "--zookeeper",
+               cluster.zookeeper_connect + "/nope")
+    expect(done.returncode, 2)
+    expect_in("/nope; are its name and the chroot right?", done.stderr)

@@ -1,0 +1,85 @@
+#include "tests/unit/test.h"
+#include "zkconsumer/cli/metrics.h"
+
+static const struct metrics_counters counters = {.assigned = 3, .revoked = 2, .errors = 7};
+
+static void render(const char *json, struct buf *out)
+{
+    buf_init(out, 1 << 20);
+    metrics_append(json, json ? strlen(json) : 0, &counters, out);
+    assert_non_null(buf_text(out));
+}
+
+static void expect_lines(const char *json, const char *const *lines, size_t count)
+{
+    struct buf out;
+    render(json, &out);
+    for (size_t i = 0; i < count; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "\n%s\n", lines[i]);
+        if (!strstr(buf_text(&out), line))
+            fail_msg("%s is missing in:\n%s", lines[i], buf_text(&out));
+    }
+    buf_deinit(&out);
+}
+
+static void test_without_a_document(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "zkconsumer_partition_changes_total{kind=\"assigned\"} 3",
+        "zkconsumer_partition_changes_total{kind=\"lost\"} 0",
+        "zkconsumer_errors_total 7",
+    };
+    static const char *const documents[] = {NULL, "", "{", "[]", "{\"member\":3}"};
+    for (size_t i = 0; i < ARRAY_LEN(documents); i++)
+        expect_lines(documents[i], lines, ARRAY_LEN(lines));
+}
+
+static void test_partitions(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "kafka_consumergroup_current_offset{consumergroup=\"g\",topic=\"t\",partition=\"0\"} 10",
+        "kafka_consumergroup_lag{consumergroup=\"g\",topic=\"t\",partition=\"0\"} 5",
+        "kafka_topic_partition_current_offset{topic=\"t\",partition=\"0\"} 15",
+        "kafka_consumergroup_lag_sum{consumergroup=\"g\",topic=\"t\"} 5",
+        "zkconsumer_owned_partitions{consumergroup=\"g\",topic=\"t\"} 2",
+        "zkconsumer_owned_partitions{consumergroup=\"g\",topic=\"u\"} 1",
+        "zkconsumer_rebalances_total{result=\"done\"} 3",
+        "zkconsumer_rebalances_total{result=\"gave_up\"} 1",
+        "zkconsumer_state{state=\"owning\"} 1",
+        "zkconsumer_state{state=\"idle\"} 0",
+    };
+    const char *json = "{\"member\":{\"group\":\"g\",\"state\":\"owning\",\"rebalances\":4,"
+                       "\"rebalances_failed\":1},\"partitions\":["
+                       "{\"topic\":\"t\",\"partition\":0,\"position\":10,\"log_end\":15,\"lag\":5,"
+                       "\"leader\":1},"
+                       "{\"topic\":\"t\",\"partition\":1,\"position\":-1,\"log_end\":-1,\"lag\":-1,"
+                       "\"leader\":-1},"
+                       "{\"topic\":\"u\",\"partition\":0,\"position\":1,\"log_end\":1,\"lag\":0}]}";
+    expect_lines(json, lines, ARRAY_LEN(lines));
+    struct buf out;
+    render(json, &out); /* what is not known is left out */
+    assert_null(strstr(buf_text(&out), "topic=\"t\",partition=\"1\""));
+    buf_deinit(&out);
+}
+
+static void test_labels_are_escaped(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "zkconsumer_owned_partitions{consumergroup=\"a\\\"b\\\\c\\nd\",topic=\"t\"} 1"};
+    expect_lines("{\"member\":{\"group\":\"a\\\"b\\\\c\\nd\"},\"partitions\":[{\"topic\":\"t\"}]}",
+                 lines, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_a_document),
+        cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_labels_are_escaped),
+    };
+    return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
+}

@@ -1,0 +1,24 @@
+/* A consumer's metrics in Prometheus' text format (0.0.4), made of the library's statistics
+ * document (docs/statistics.md). Names of kafka_exporter where it has them; docs/metrics.md lists
+ * all. */
+#ifndef ZKC_CLI_METRICS_H
+#define ZKC_CLI_METRICS_H
+
+#include "zkconsumer/core/base/buf.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What callbacks tell and the document does not have. */
+struct metrics_counters {
+    uint64_t assigned, revoked, lost; /* partitions, since the start */
+    uint64_t errors;                  /* told by the library */
+};
+
+#define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+/* Appends the page. `json`: the latest document; NULL or not understood: only what is known without
+ * it. Any thread. */
+void metrics_append(const char *json, size_t len, const struct metrics_counters *counters,
+                    struct buf *out);
+
+#endif

@@ -1,0 +1,234 @@
+#include "zkconsumer/cli/metrics_server.h"
+#include "zkconsumer/cli/metrics.h"
+#include "zkconsumer/cli/options.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PAGE_BYTES_MAX    ((size_t)64 << 20)
+#define REQUEST_SECONDS   10
+#define HEADERS_BYTES_MAX 16384
+
+struct metrics_server {
+    struct event_base *base;
+    struct evhttp *http;
+    struct event *stop;
+    int stop_fds[2];
+    pthread_t thread;
+    bool is_running;
+    char url[128];
+
+    pthread_mutex_t lock; /* of what follows */
+    char *json;           /* owned; the latest document */
+    size_t json_len;
+    struct metrics_counters counters;
+};
+
+/* ---- on the server's thread ---- */
+
+static void on_metrics(struct evhttp_request *request, void *user)
+{
+    struct metrics_server *s = user;
+    struct buf page;
+    buf_init(&page, PAGE_BYTES_MAX);
+    pthread_mutex_lock(&s->lock);
+    metrics_append(s->json, s->json_len, &s->counters, &page);
+    pthread_mutex_unlock(&s->lock);
+    struct evbuffer *body = evbuffer_new();
+    if (!body || page.failed || evbuffer_add(body, page.data, page.len) != 0) {
+        evhttp_send_error(request, HTTP_INTERNAL, NULL);
+    } else {
+        evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
+                          METRICS_CONTENT_TYPE);
+        evhttp_send_reply(request, HTTP_OK, "OK", body);
+    }
+    if (body)
+        evbuffer_free(body);
+    buf_deinit(&page);
+}
+
+static void on_other(struct evhttp_request *request, void *user)
+{
+    (void)user;
+    evhttp_send_error(request, HTTP_NOTFOUND, "/metrics is here");
+}
+
+static void on_stop(evutil_socket_t fd, short what, void *user)
+{
+    (void)fd;
+    (void)what;
+    event_base_loopbreak(user);
+}
+
+static void *serve(void *user)
+{
+    event_base_dispatch(((struct metrics_server *)user)->base);
+    return NULL;
+}
+
+/* ---- opening ---- */
+
+/* "HOST:PORT" cut in two; an empty host stands for all addresses. */
+static bool split(const char *address, char *host, size_t host_size, uint16_t *port)
+{
+    const char *colon = strrchr(address, ':');
+    int64_t number;
+    if (!colon || (size_t)(colon - address) >= host_size ||
+        !cli_parse_number(colon + 1, 0, 65535, &number))
+        return false;
+    size_t len = (size_t)(colon - address);
+    if (len >= 2 && address[0] == '[' && address[len - 1] == ']') {
+        address++;
+        len -= 2;
+    }
+    memcpy(host, address, len);
+    host[len] = 0;
+    *port = (uint16_t)number;
+    return true;
+}
+
+static void name_url(struct metrics_server *s, int fd, const char *host)
+{
+    struct sockaddr_storage at;
+    socklen_t size = sizeof at;
+    uint16_t port = 0;
+    if (getsockname(fd, (struct sockaddr *)&at, &size) == 0)
+        port = ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
+                                              : ((struct sockaddr_in *)&at)->sin_port);
+    const char *shown = host[0] ? host : "localhost";
+    snprintf(s->url, sizeof s->url,
+             strchr(shown, ':') ? "http://[%s]:%d/metrics" : "http://%s:%d/metrics", shown, port);
+}
+
+static bool listen_at(struct metrics_server *s, const char *address, struct why *why)
+{
+    char host[64];
+    uint16_t port;
+    if (!split(address, host, sizeof host, &port)) {
+        why_set(why, "\"%s\": expected HOST:PORT", address);
+        return false;
+    }
+    struct evhttp_bound_socket *bound =
+        evhttp_bind_socket_with_handle(s->http, host[0] ? host : "0.0.0.0", port);
+    if (!bound) {
+        why_set(why, "%s: %s", address, strerror(errno));
+        return false;
+    }
+    int fd = evhttp_bound_socket_get_fd(bound);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    name_url(s, fd, host);
+    evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+    evhttp_set_timeout(s->http, REQUEST_SECONDS);
+    evhttp_set_max_headers_size(s->http, HEADERS_BYTES_MAX);
+    evhttp_set_max_body_size(s->http, 0);
+    evhttp_set_cb(s->http, "/metrics", on_metrics, s);
+    evhttp_set_gencb(s->http, on_other, s);
+    return true;
+}
+
+/* Signals are the main thread's: this one takes none. */
+static bool start_thread(struct metrics_server *s)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->is_running = pthread_create(&s->thread, NULL, serve, s) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return s->is_running;
+}
+
+bool metrics_server_open(const char *address, struct metrics_server **out, struct why *why)
+{
+    struct metrics_server *s = calloc(1, sizeof *s);
+    why_set(why, "no memory or no descriptors");
+    if (!s)
+        return false;
+    s->stop_fds[0] = s->stop_fds[1] = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    s->base = event_base_new();
+    s->http = s->base ? evhttp_new(s->base) : NULL;
+    if (s->http && pipe2(s->stop_fds, O_CLOEXEC | O_NONBLOCK) == 0)
+        s->stop = event_new(s->base, s->stop_fds[0], EV_READ, on_stop, s->base);
+    if (s->stop && event_add(s->stop, NULL) == 0 && listen_at(s, address, why) && start_thread(s)) {
+        *out = s;
+        return true;
+    }
+    metrics_server_close(s);
+    return false;
+}
+
+const char *metrics_server_url(const struct metrics_server *s)
+{
+    return s->url;
+}
+
+void metrics_server_close(struct metrics_server *s)
+{
+    if (!s)
+        return;
+    if (s->is_running) {
+        ssize_t written = write(s->stop_fds[1], "", 1);
+        (void)written; /* the pipe is empty: it has room */
+        pthread_join(s->thread, NULL);
+    }
+    if (s->stop)
+        event_free(s->stop);
+    if (s->http)
+        evhttp_free(s->http);
+    if (s->base)
+        event_base_free(s->base);
+    for (int i = 0; i < 2; i++)
+        if (s->stop_fds[i] >= 0)
+            close(s->stop_fds[i]);
+    pthread_mutex_destroy(&s->lock);
+    free(s->json);
+    free(s);
+}
+
+/* ---- from the consumer ---- */
+
+void metrics_server_take_statistics(struct metrics_server *s, const char *json, size_t len)
+{
+    char *copy = s ? malloc(len + 1) : NULL;
+    if (!copy)
+        return; /* the numbers stay as they were */
+    memcpy(copy, json, len);
+    pthread_mutex_lock(&s->lock);
+    free(s->json);
+    s->json = copy;
+    s->json_len = len;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void metrics_server_count_partitions(struct metrics_server *s, enum zkc_rebalance_kind kind,
+                                     size_t count)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    switch (kind) {
+    case ZKC_REBALANCE_ASSIGN: s->counters.assigned += count; break;
+    case ZKC_REBALANCE_REVOKE: s->counters.revoked += count; break;
+    case ZKC_REBALANCE_LOST: s->counters.lost += count; break;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void metrics_server_count_error(struct metrics_server *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->counters.errors++;
+    pthread_mutex_unlock(&s->lock);
+}
