@@ -385,6 +385,8 @@ static void carry_out(struct safe_member *m, const struct group_output *o)
         m->is_registered = o->state.registered;
         break;
     case GROUP_OUT_NOTICE:
+        if (strcmp(o->notice.facility, "fetch") == 0)
+            break; /* there are no brokers here */
         m->notices++;
         snprintf(m->last_notice, sizeof m->last_notice, "%s", o->notice.text);
         break;

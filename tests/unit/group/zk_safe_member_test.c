@@ -1,0 +1,661 @@
+/* A safe member as a whole: registration, lease, views, eviction, leaving, and the switches that
+ * take one rule away. */
+#include "tests/unit/group/zk_safe_world.h"
+#include "tests/unit/test.h"
+
+#define ID_M SAFE_IDS "g_m"
+
+struct rig {
+    struct safe_world *w;
+    struct safe_member *m;
+    int64_t other; /* a foreign session */
+};
+
+static void begin_world(struct rig *r, int partitions)
+{
+    r->w = safe_world_new(1, partitions);
+    r->w->has_foreigners = true;
+    r->other = fake_zk_open(r->w->zk);
+    r->w->touched_ms[r->other] = INT64_MAX / 2;
+    fake_zk_put(r->w->zk, "/consumers/g/owners/t", NULL);
+    fake_zk_put(r->w->zk, "/consumers/g/offsets/t", NULL);
+    fake_zk_put(r->w->zk, "/consumers/g/ids", NULL);
+}
+
+static void join(struct rig *r, struct zk_safe_config config)
+{
+    r->m = safe_world_join(r->w, "g_m", &config);
+    safe_connect(r->m);
+}
+
+static void begin(struct rig *r, int partitions)
+{
+    begin_world(r, partitions);
+    join(r, safe_world_config());
+}
+
+static void end(struct rig *r)
+{
+    safe_world_free(r->w);
+}
+
+static int owned(const struct safe_member *m)
+{
+    size_t n;
+    zk_safe_owned(m->machine, &n);
+    return (int)n;
+}
+
+/* Another member, of the other session. `strategy` NULL: a Java member. */
+static void put_member(struct rig *r, const char *id, const char *strategy, int streams)
+{
+    char path[64], data[256];
+    snprintf(path, sizeof path, SAFE_IDS "%s", id);
+    snprintf(data, sizeof data,
+             "{\"version\":1,\"subscription\":{\"t\":%d},\"pattern\":\"static\",\"timestamp\":"
+             "\"1\"%s%s%s}",
+             streams, strategy ? ",\"strategy\":\"" : "", strategy ? strategy : "",
+             strategy ? "\"" : "");
+    safe_world_put(r->w, path, data);
+}
+
+/* ---- registration, section 2 ---- */
+
+static void test_lost_registration_is_looked_at(void **state)
+{
+    (void)state;
+    for (int was_run = 0; was_run < 2; was_run++) {
+        struct rig r;
+        begin(&r, 1);
+        if (was_run)
+            assert_true(safe_serve(r.m));
+        safe_cut(r.m);
+        safe_forget_asked(r.m);
+        safe_connect(r.m);
+        safe_world_calm(r.w);
+        assert_string_equal(r.m->asked[0], "multi check ids/g_m v-1"); /* the first write */
+        assert_int_equal(safe_asked_like(r.m, "exists w ids/g_m"), 1);
+        assert_int_equal(safe_asked_like(r.m, "create ids/g_m"), 1 - was_run);
+        assert_int_equal(fake_zk_owner(r.w->zk, ID_M), r.m->session);
+        assert_true(safe_gate_is_open(r.m, 0));
+        end(&r);
+    }
+}
+
+static void test_id_of_another_session_is_waited_for(void **state)
+{
+    (void)state; /* story 15: what it says does not matter */
+    struct rig r;
+    begin_world(&r, 1);
+    fake_zk_put_ephemeral(r.w->zk, ID_M, "{}", r.other);
+    join(&r, safe_world_config());
+    safe_world_run_ms(r.w, 1000);
+    assert_false(r.m->is_registered);
+    assert_string_equal(zk_safe_state_name(r.m->machine), "registering");
+    assert_non_null(strstr(r.m->last_notice, "registered by another session"));
+    assert_int_equal(safe_asked_like(r.m, "owners"), 0);
+    safe_world_remove(r.w, ID_M);
+    safe_world_calm(r.w);
+    assert_true(r.m->is_registered);
+    assert_true(safe_gate_is_open(r.m, 0));
+    end(&r);
+}
+
+static void test_deleted_registration_is_made_again_and_nothing_moves(void **state)
+{
+    (void)state; /* story 14 */
+    struct rig r;
+    begin(&r, 2);
+    safe_world_calm(r.w);
+    safe_world_remove(r.w, ID_M);
+    safe_forget_asked(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(fake_zk_owner(r.w->zk, ID_M), r.m->session);
+    assert_int_equal(owned(r.m), 2);
+    assert_int_equal(r.m->held[0].number, 1);
+    assert_int_equal(safe_asked_like(r.m, "owners"), 0);
+    end(&r);
+}
+
+static void test_namesake_in_our_place(void **state)
+{
+    (void)state; /* the list is the same, the registration is not ours: by session */
+    struct rig r;
+    begin(&r, 1);
+    safe_world_calm(r.w);
+    fake_zk_remove(r.w->zk, ID_M);
+    fake_zk_put_ephemeral(r.w->zk, ID_M, "{}", r.other);
+    safe_world_put(r.w, "/unrelated", "x");
+    safe_world_calm(r.w);
+    assert_string_equal(zk_safe_state_name(r.m->machine), "registering");
+    assert_true(safe_gate_is_open(r.m, 0)); /* it keeps what it owns */
+    safe_world_remove(r.w, ID_M);
+    safe_world_calm(r.w);
+    assert_string_equal(zk_safe_state_name(r.m->machine), "owning");
+    end(&r);
+}
+
+/* ---- lease, section 3 ---- */
+
+static void test_probes_keep_the_gate_open(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, 1);
+    safe_world_run_ms(r.w, 20 * SAFE_SESSION_MS);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_true(r.m->lease_end_ms > r.w->now_ms + SAFE_SESSION_MS / 4);
+    end(&r);
+}
+
+static void test_stalled_link_ends_delivery_before_the_session(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, 1);
+    safe_world_run_ms(r.w, 2 * SAFE_SESSION_MS);
+    r.w->log_end[0] = 100;
+    safe_stall(r.m);
+    int64_t touched = r.w->touched_ms[r.m->session];
+    while (safe_take(r.m, 0)) {
+        r.w->now_ms += 100;
+        safe_time(r.m);
+    }
+    assert_true(r.w->now_ms < touched + SAFE_SESSION_MS);
+    assert_true(r.w->now_ms > touched + SAFE_SESSION_MS / 4);
+    end(&r);
+}
+
+static void test_wakes_from_suspend_with_a_closed_gate(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, 1);
+    safe_world_calm(r.w);
+    r.w->now_ms += 100 * SAFE_SESSION_MS;
+    r.w->log_end[0] = 1;
+    assert_false(safe_take(r.m, 0));
+    end(&r);
+}
+
+/* Every switch of the lease, in one story: the connection is lost for half a session. */
+static const struct fence_case {
+    const char *name;
+    enum zk_fence fence;
+    enum lease_probe probe;
+    bool open_while_disconnected;
+    const char *asked;
+} fences[] = {
+    {"lease by writes", ZK_FENCE_LEASE, LEASE_PROBE_WRITE, true, "multi check ids/g_m"},
+    {"lease by syncs", ZK_FENCE_LEASE, LEASE_PROBE_SYNC, true, "sync ids/g_m"},
+    {"disconnect", ZK_FENCE_DISCONNECT, LEASE_PROBE_WRITE, false, NULL},
+    {"none", ZK_FENCE_NONE, LEASE_PROBE_WRITE, true, NULL},
+};
+
+static void test_fences(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(fences); i++) {
+        const struct fence_case *c = &fences[i];
+        struct rig r;
+        begin_world(&r, 1);
+        struct zk_safe_config config = safe_world_config();
+        config.fence = c->fence;
+        config.lease_probe = c->probe;
+        join(&r, config);
+        safe_world_run_ms(r.w, SAFE_SESSION_MS);
+        bool probes = safe_asked_like(r.m, "multi check") + safe_asked_like(r.m, "sync ids") > 0;
+        if (probes != (c->asked != NULL) || (c->asked && !safe_asked_like(r.m, c->asked)))
+            fail_msg("%s: wrong probes", c->name);
+        safe_cut(r.m);
+        if (safe_gate_is_open(r.m, 0) != c->open_while_disconnected)
+            fail_msg("%s: the gate while disconnected", c->name);
+        r.w->now_ms += SAFE_SESSION_MS / 2;
+        safe_connect(r.m);
+        safe_world_calm(r.w);
+        if (!safe_gate_is_open(r.m, 0) || r.m->held[0].number != 1)
+            fail_msg("%s: the gate after it", c->name);
+        end(&r);
+    }
+}
+
+/* ---- views, section 4 ---- */
+
+static void test_only_those_that_came_are_read(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, 4);
+    safe_world_calm(r.w);
+    put_member(&r, "g_a", "ceil,range", 1);
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 2);
+    safe_forget_asked(r.m);
+    put_member(&r, "g_b", "ceil,range", 1);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getData ids/"), 1);
+    assert_int_equal(safe_asked_like(r.m, "getData ids/g_b"), 1);
+    safe_forget_asked(r.m);
+    safe_world_remove(r.w, SAFE_IDS "g_b");
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getData ids/"), 0);
+    end(&r);
+}
+
+static void test_who_left_and_came_back_is_read_again(void **state)
+{
+    (void)state; /* with three times the streams, and so with more of the partitions */
+    struct rig r;
+    begin(&r, 4);
+    put_member(&r, "g_a", "ceil,range", 1);
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 2);
+    fake_zk_remove(r.w->zk, SAFE_IDS "g_a");
+    put_member(&r, "g_a", "ceil,range", 3);
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 1);
+    end(&r);
+}
+
+static void test_odd_registration_is_told_and_mended(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, 2);
+    safe_world_put(r.w, SAFE_IDS "g_a", "");
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 2); /* a member without streams */
+    assert_non_null(strstr(r.m->last_notice, "ids/g_a"));
+    put_member(&r, "g_a", "ceil,range", 1); /* in place: its data is watched */
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 1);
+    end(&r);
+}
+
+static void test_lost_view_is_read_again(void **state)
+{
+    (void)state; /* story 8 */
+    struct rig r;
+    begin(&r, 1);
+    while (!safe_asked_like(r.m, "getChildren w ids"))
+        assert_true(safe_serve(r.m) || safe_read(r.m));
+    safe_cut(r.m);
+    safe_forget_asked(r.m);
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getChildren w ids"), 1);
+    assert_true(safe_gate_is_open(r.m, 0));
+    end(&r);
+}
+
+static void test_what_does_not_move_flows_on(void **state)
+{
+    (void)state;
+    for (int keeps = 0; keeps < 2; keeps++) {
+        struct rig r;
+        begin_world(&r, 4);
+        struct zk_safe_config config = safe_world_config();
+        config.keep_unmoved = keeps;
+        join(&r, config);
+        safe_world_calm(r.w);
+        safe_forget_asked(r.m);
+        put_member(&r, "g_z", "ceil,range", 1);
+        safe_world_calm(r.w);
+        assert_int_equal(owned(r.m), 2);
+        assert_int_equal(r.m->held[0].number == 1, keeps);
+        assert_int_equal(safe_asked_like(r.m, "delete owners/t/0"), 1 - keeps);
+        assert_int_equal(safe_asked_like(r.m, "delete owners/t/3"), 1);
+        end(&r);
+    }
+}
+
+static void test_another_thread_of_ours_claims_anew(void **state)
+{
+    (void)state; /* alone: 0,1 -> thread 0, 2,3 -> thread 1; beside one with two: 0 -> 0, 1 -> 1 */
+    struct rig r;
+    static const struct zk_subscription two = {(char *)(uintptr_t) "t", 2};
+    begin_world(&r, 4);
+    struct zk_safe_config config = safe_world_config();
+    config.subscriptions = &two;
+    join(&r, config);
+    safe_world_calm(r.w);
+    assert_string_equal(fake_zk_text(r.w->zk, SAFE_OWNERS "1"), "g_m-0");
+    put_member(&r, "g_z", "ceil,range", 2);
+    safe_world_calm(r.w);
+    assert_string_equal(fake_zk_text(r.w->zk, SAFE_OWNERS "0"), "g_m-0");
+    assert_string_equal(fake_zk_text(r.w->zk, SAFE_OWNERS "1"), "g_m-1");
+    assert_int_equal(r.m->held[0].number, 1);
+    end(&r);
+}
+
+/* Of five partitions: ceil gives 3 to the first of two, range 3 as well; of five to the second 2.
+ * Seven and three members tell them apart: ceil 3, 3, 1; range 3, 2, 2. */
+static const struct strategy_case {
+    const char *name;
+    enum zk_safe_strategy strategy;
+    const char *others; /* what two others declare */
+    int owned;          /* by the last of three */
+    const char *notice; /* NULL: none of strategies */
+} strategies[] = {
+    {"all know ceil", ZK_SAFE_AUTO, "ceil,range", 1, NULL},
+    {"one Java member", ZK_SAFE_AUTO, NULL, 2, "assigned by range"},
+    {"one that only knows range", ZK_SAFE_AUTO, "range", 2, "assigned by range"},
+    {"explicit ceil beside Java", ZK_SAFE_CEIL, NULL, 1, "do not assign by ceil"},
+    {"explicit range beside auto", ZK_SAFE_RANGE, "ceil,range", 2, NULL},
+    {"explicit range beside ceil", ZK_SAFE_RANGE, "ceil", 2, "do not assign by range"},
+};
+
+static void test_strategies(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(strategies); i++) {
+        const struct strategy_case *c = &strategies[i];
+        struct rig r;
+        begin_world(&r, 7);
+        put_member(&r, "g_a", "ceil,range", 1);
+        put_member(&r, "g_b", c->others, 1);
+        if (c->strategy == ZK_SAFE_CEIL || c->strategy == ZK_SAFE_RANGE)
+            put_member(&r, "g_a", c->others, 1);
+        struct zk_safe_config config = safe_world_config();
+        config.strategy = c->strategy;
+        join(&r, config);
+        safe_world_calm(r.w);
+        bool told = strstr(r.m->last_notice, "assign") != NULL;
+        if (owned(r.m) != c->owned || told != (c->notice != NULL) ||
+            (c->notice && !strstr(r.m->last_notice, c->notice)))
+            fail_msg("%s: owns %d, \"%s\"", c->name, owned(r.m), r.m->last_notice);
+        end(&r);
+    }
+}
+
+/* ---- eviction and leaving, section 7 ---- */
+
+static void test_evicted_and_back(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 1);
+    struct zk_safe_config config = safe_world_config();
+    config.poll_limit_ms = 3000;
+    join(&r, config);
+    safe_world_calm(r.w);
+    r.w->log_end[0] = 5;
+    assert_true(safe_take(r.m, 0));
+    safe_finish(r.m, 0);
+    assert_true(safe_take(r.m, 0)); /* and the application hangs */
+    r.m->is_polling = false;
+    safe_world_run_ms(r.w, 4000);
+    assert_int_equal(r.m->evictions, 1);
+    assert_string_equal(zk_safe_state_name(r.m->machine), "evicted");
+    assert_false(fake_zk_exists(r.w->zk, ID_M));
+    assert_int_equal(safe_owner(r.w, 0), 0);
+    assert_string_equal(fake_zk_text(r.w->zk, SAFE_OFFSETS "0"), "1");
+    r.m->is_polling = true;
+    safe_poll(r.m);
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].next, 1);
+    end(&r);
+}
+
+static void test_leaving_hands_over_then_closes(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, 1);
+    safe_world_calm(r.w);
+    r.w->log_end[0] = 5;
+    assert_true(safe_take(r.m, 0));
+    safe_leave(r.m);
+    safe_world_calm(r.w);
+    assert_non_null(r.m->machine); /* the application is at it still */
+    assert_false(r.m->held[0].is_open);
+    safe_finish(r.m, 0);
+    safe_world_calm(r.w);
+    assert_null(r.m->machine);
+    assert_string_equal(fake_zk_text(r.w->zk, SAFE_OFFSETS "0"), "1");
+    end(&r);
+}
+
+static void test_leaving_without_a_connection_ends_in_time(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, 1);
+    safe_world_calm(r.w);
+    safe_cut(r.m);
+    safe_leave(r.m);
+    assert_non_null(r.m->machine);
+    r.w->now_ms += 20000; /* close_timeout_ms */
+    safe_time(r.m);
+    assert_null(r.m->machine);
+    end(&r);
+}
+
+static void test_leaving_before_there_is_a_session(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 1);
+    struct zk_safe_config config = safe_world_config();
+    r.m = safe_world_join(r.w, "g_m", &config);
+    safe_leave(r.m);
+    assert_null(r.m->machine);
+    end(&r);
+}
+
+/* ---- the observer of the process ---- */
+
+static struct zk_view *view_of(struct rig *r, const char *const *ids, size_t count, int64_t pzxid)
+{
+    struct zk_view_registration *list[8];
+    static const int32_t partitions[] = {0, 1, 2, 3};
+    const struct group_view_topic topic = {"t", partitions, 4};
+    struct why why;
+    for (size_t i = 0; i < count; i++) {
+        char path[64];
+        snprintf(path, sizeof path, SAFE_IDS "%s", ids[i]);
+        const char *text = fake_zk_text(r->w->zk, path);
+        assert_int_equal(zk_view_registration_read(ids[i], fake_zk_owner(r->w->zk, path),
+                                                   bytes_of_text(text), true, &list[i], &why),
+                         ZKC_OK);
+    }
+    struct zk_view *v = zk_view_new(list, count, &topic, 1, pzxid);
+    assert_non_null(v);
+    for (size_t i = 0; i < count; i++)
+        zk_view_registration_unref(list[i]);
+    return v;
+}
+
+static void show(struct rig *r, const char *const *ids, size_t count, int64_t pzxid)
+{
+    struct zk_view *v = view_of(r, ids, count, pzxid);
+    struct group_input in = {.type = GROUP_IN_VIEW, .view = {v}};
+    safe_feed(r->m, &in);
+    zk_view_unref(v);
+    safe_world_calm(r->w);
+}
+
+static void test_views_of_an_observer(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 4);
+    put_member(&r, "g_a", "ceil,range", 1);
+    put_member(&r, "g_z", "ceil,range", 1);
+    struct zk_safe_config config = safe_world_config();
+    config.observer_process = true;
+    join(&r, config);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getChildren w"), 0); /* it reads nothing itself */
+    show(&r, (const char *const[]){"g_m", "g_z"}, 2, 50);
+    assert_int_equal(owned(r.m), 2);
+    show(&r, (const char *const[]){"g_m"}, 1, 49); /* older: dropped */
+    assert_int_equal(owned(r.m), 2);
+    safe_forget_asked(r.m);
+    show(&r, (const char *const[]){"g_a", "g_z"}, 2, 51); /* lacks us: looked at, not acted on */
+    assert_int_equal(owned(r.m), 2);
+    assert_int_equal(safe_asked_like(r.m, "exists w ids/g_m"), 1);
+    show(&r, (const char *const[]){"g_m"}, 1, 52);
+    assert_int_equal(owned(r.m), 4);
+    struct group_input lost = {.type = GROUP_IN_VIEW};
+    safe_feed(r.m, &lost);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getChildren w ids"),
+                     1); /* its own watches from now on */
+    put_member(&r, "g_b", "ceil,range", 1);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getChildren w ids"), 2);
+    end(&r);
+}
+
+/* ---- switches ---- */
+
+static void test_without_watches_of_owners_it_is_tried(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 1);
+    fake_zk_put_ephemeral(r.w->zk, SAFE_OWNERS "0", "java-0", r.other);
+    struct zk_safe_config config = safe_world_config();
+    config.watch_owners = false;
+    join(&r, config);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, " w owners"), 0);
+    safe_world_remove(r.w, SAFE_OWNERS "0");
+    safe_world_calm(r.w);
+    assert_false(r.m->held[0].is_open); /* nobody has told it */
+    safe_world_run_ms(r.w, 1500);
+    assert_true(safe_gate_is_open(r.m, 0));
+    end(&r);
+}
+
+static void test_blind_release_and_commit(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 1);
+    fake_zk_put(r.w->zk, SAFE_OFFSETS "0", "0");
+    struct zk_safe_config config = safe_world_config();
+    config.release_session = config.commit_session = false;
+    join(&r, config);
+    safe_world_calm(r.w);
+    safe_commit_one(r.m, 0, 1);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "setData offsets/t/0 = 1 v-1"), 1);
+    safe_forget_asked(r.m);
+    safe_leave(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "multi delete owners/t/0 v-1"), 1);
+    end(&r);
+}
+
+static void test_claims_one_by_one(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 3);
+    struct zk_safe_config config = safe_world_config();
+    config.claim_multi = false;
+    join(&r, config);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "multi create owners"), 3);
+    assert_int_equal(owned(r.m), 3);
+    end(&r);
+}
+
+/* ---- sizes ---- */
+
+static void test_many_partitions_in_bounded_steps(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, SAFE_PARTITIONS_MAX);
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), SAFE_PARTITIONS_MAX);
+    assert_int_equal(safe_asked_like(r.m, "multi create owners"), (SAFE_PARTITIONS_MAX + 99) / 100);
+    for (int p = 0; p < SAFE_PARTITIONS_MAX; p++)
+        r.w->log_end[p] = 1;
+    safe_world_run_ms(r.w, 6000);
+    safe_cut(r.m);
+    r.w->now_ms += SAFE_SESSION_MS;
+    safe_world_end_sessions(r.w);
+    safe_connect(r.m); /* all of them are lost, and claimed again */
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), SAFE_PARTITIONS_MAX);
+    safe_forget_asked(r.m);
+    safe_leave(r.m);
+    safe_world_calm(r.w);
+    assert_null(r.m->machine);
+    assert_true(r.m->outputs_max <= GROUP_OUTPUTS_MAX);
+    end(&r);
+}
+
+static void test_conflicts_cost_one_look_at_what_is_taken(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 100);
+    for (int p = 0; p < 60; p++) {
+        char path[64];
+        snprintf(path, sizeof path, SAFE_OWNERS "%d", p);
+        fake_zk_put_ephemeral(r.w->zk, path, "java-0", r.other);
+    }
+    join(&r, safe_world_config());
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 40);
+    assert_int_equal(r.m->waits, 60);
+    assert_int_equal(safe_asked_like(r.m, "multi create owners"), 1);
+    assert_int_equal(safe_asked_like(r.m, "getChildren owners/t"), 1);
+    end(&r);
+}
+
+static void test_one_conflict_of_many(void **state)
+{
+    (void)
+        state; /* taken after the look: the named one is dropped, the rest is sent again at once */
+    struct rig r;
+    begin(&r, 5);
+    while (!safe_asked_like(r.m, "multi create owners"))
+        assert_true(safe_serve(r.m) || safe_read(r.m));
+    fake_zk_put_ephemeral(r.w->zk, SAFE_OWNERS "2", "java-0", r.other);
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 4);
+    assert_int_equal(safe_asked_like(r.m, "multi create owners"), 2);
+    assert_string_equal(r.m->waiting_for, "java-0");
+    end(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lost_registration_is_looked_at),
+        cmocka_unit_test(test_id_of_another_session_is_waited_for),
+        cmocka_unit_test(test_deleted_registration_is_made_again_and_nothing_moves),
+        cmocka_unit_test(test_namesake_in_our_place),
+        cmocka_unit_test(test_probes_keep_the_gate_open),
+        cmocka_unit_test(test_stalled_link_ends_delivery_before_the_session),
+        cmocka_unit_test(test_wakes_from_suspend_with_a_closed_gate),
+        cmocka_unit_test(test_fences),
+        cmocka_unit_test(test_only_those_that_came_are_read),
+        cmocka_unit_test(test_who_left_and_came_back_is_read_again),
+        cmocka_unit_test(test_odd_registration_is_told_and_mended),
+        cmocka_unit_test(test_lost_view_is_read_again),
+        cmocka_unit_test(test_what_does_not_move_flows_on),
+        cmocka_unit_test(test_another_thread_of_ours_claims_anew),
+        cmocka_unit_test(test_strategies),
+        cmocka_unit_test(test_evicted_and_back),
+        cmocka_unit_test(test_leaving_hands_over_then_closes),
+        cmocka_unit_test(test_leaving_without_a_connection_ends_in_time),
+        cmocka_unit_test(test_leaving_before_there_is_a_session),
+        cmocka_unit_test(test_views_of_an_observer),
+        cmocka_unit_test(test_without_watches_of_owners_it_is_tried),
+        cmocka_unit_test(test_blind_release_and_commit),
+        cmocka_unit_test(test_claims_one_by_one),
+        cmocka_unit_test(test_many_partitions_in_bounded_steps),
+        cmocka_unit_test(test_conflicts_cost_one_look_at_what_is_taken),
+        cmocka_unit_test(test_one_conflict_of_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
