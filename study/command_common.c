@@ -37,42 +37,44 @@ static bool set_one(struct scenario *s, const char *text)
     return true;
 }
 
-struct scenario *common_scenario(const struct cli_args *args, const struct common_options *o)
+static bool set_all(const struct cli_args *args, const struct common_options *o, struct scenario *s)
 {
-    const char *file = cli_args_text(args, o->scenario, NULL);
-    if (file)
-        return common_named_scenario(args, o, file);
-    report_error("no scenario was named: --scenario=S01");
-    return NULL;
+    const char *text;
+    struct why why;
+    struct world world;
+    for (size_t i = 0; (text = cli_args_value(args, o->set, i)); i++)
+        if (!set_one(s, text))
+            return false;
+    enum zkc_err err = scenario_build(s, 1, &world, &why);
+    if (err)
+        report_error("%s", err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
+    else
+        world_deinit(&world);
+    return !err;
+}
+
+static bool is_mode_known(const struct cli_args *args, const struct common_options *o)
+{
+    const char *mode = cli_args_text(args, o->mode, "zookeeper:compat");
+    if (strcmp(mode, "zookeeper:compat") == 0)
+        return true;
+    report_error("--mode=%s: expected zookeeper:compat", mode);
+    return false;
 }
 
 struct scenario *common_named_scenario(const struct cli_args *args, const struct common_options *o,
-                                       const char *file)
+                                       const char *name)
 {
-    const char *mode = cli_args_text(args, o->mode, "zookeeper:compat");
     struct scenario *s;
     struct why why;
-    struct world world;
-    if (strcmp(mode, "zookeeper:compat") != 0) {
-        report_error("--mode=%s: expected zookeeper:compat", mode);
+    if (!is_mode_known(args, o))
         return NULL;
-    }
-    enum zkc_err err = read_by_name(file, &s, &why);
+    enum zkc_err err = read_by_name(name, &s, &why);
     if (err) {
         report_error("%s", err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
         return NULL;
     }
-    const char *text;
-    bool ok = true;
-    for (size_t i = 0; ok && (text = cli_args_value(args, o->set, i)); i++)
-        ok = set_one(s, text);
-    if (ok && scenario_build(s, 1, &world, &why)) {
-        report_error("%s", why.text);
-        ok = false;
-    } else if (ok) {
-        world_deinit(&world);
-    }
-    if (ok)
+    if (set_all(args, o, s))
         return s;
     scenario_free(s);
     return NULL;
@@ -94,6 +96,61 @@ bool common_seeds(const struct cli_args *args, size_t option, uint64_t *first, u
         return false;
     }
     return true;
+}
+
+bool common_no_operands(const struct cli_args *args)
+{
+    if (args->operand_count == 0)
+        return true;
+    report_error("\"%s\": expected options only", args->operands[0]);
+    return false;
+}
+
+static bool read_repro(const struct cli_args *args, const struct common_options *o,
+                       const char *path, struct common_run *r)
+{
+    struct why why;
+    if (!is_mode_known(args, o))
+        return false;
+    enum zkc_err err = repro_read(path, &r->repro, &why);
+    if (err) {
+        report_error("%s", err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
+        return false;
+    }
+    r->is_repro = true;
+    r->scenario = r->repro.scenario;
+    r->repro.scenario = NULL;
+    if (!cli_args_has(args, o->seed))
+        r->first = r->last = r->repro.seed;
+    return set_all(args, o, r->scenario);
+}
+
+bool common_run(const struct cli_args *args, const struct common_options *o, struct common_run *out)
+{
+    const char *file = cli_args_text(args, o->scenario, NULL);
+    const char *repro = o->repro == COMMON_NONE ? NULL : cli_args_text(args, o->repro, NULL);
+    *out = (struct common_run){0};
+    if (!common_no_operands(args) || !common_seeds(args, o->seed, &out->first, &out->last))
+        return false;
+    bool ok = false;
+    if (file && repro)
+        report_error("expected one of --scenario and --repro");
+    else if (repro)
+        ok = read_repro(args, o, repro, out);
+    else if (file)
+        ok = (out->scenario = common_named_scenario(args, o, file)) != NULL;
+    else
+        report_error("no scenario was named: --scenario=S01");
+    if (!ok)
+        common_run_deinit(out);
+    return ok;
+}
+
+void common_run_deinit(struct common_run *r)
+{
+    scenario_free(r->scenario);
+    repro_deinit(&r->repro);
+    *r = (struct common_run){0};
 }
 
 static void append_quoted(struct buf *out, const char *text)
@@ -123,8 +180,9 @@ char *common_command(const struct cli_args *args, const struct common_options *o
     struct buf out;
     const char *text;
     buf_init(&out, COMMAND_BYTES_MAX);
-    buf_appendf(&out, "zkstudy %s --scenario=", command);
-    append_quoted(&out, cli_args_text(args, o->scenario, ""));
+    bool is_repro = o->repro != COMMON_NONE && cli_args_has(args, o->repro);
+    buf_appendf(&out, "zkstudy %s --%s=", command, is_repro ? "repro" : "scenario");
+    append_quoted(&out, cli_args_text(args, is_repro ? o->repro : o->scenario, ""));
     buf_appendf(&out, " --seed=%" PRIu64, seed);
     if (cli_args_has(args, o->mode)) {
         buf_append_text(&out, " --mode=");
@@ -138,12 +196,4 @@ char *common_command(const struct cli_args *args, const struct common_options *o
     char *copy = text ? strdup(text) : NULL;
     buf_deinit(&out);
     return copy;
-}
-
-bool common_no_operands(const struct cli_args *args)
-{
-    if (args->operand_count == 0)
-        return true;
-    report_error("\"%s\": expected options only", args->operands[0]);
-    return false;
 }

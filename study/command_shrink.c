@@ -11,20 +11,20 @@
 #include <string.h>
 
 #define STORY_LINES 20
-#define REPRO_MAX   ((size_t)1024 * 1024)
 
-enum { SCENARIO, SEED, MODE, SET, OUT, RUNS, OPTION_COUNT };
+enum { SCENARIO, REPRO, SEED, MODE, SET, OUT, RUNS, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [SCENARIO] = COMMON_SCENARIO,
+    [REPRO] = COMMON_REPRO,
     [SEED] = COMMON_SEED,
     [MODE] = COMMON_MODE,
     [SET] = COMMON_SET,
-    [OUT] = {"out", 'o', "FILE", false, "where the small scenario goes (repro.scenario)"},
+    [OUT] = {"out", 'o', "FILE", false, "where what is left goes (repro.json)"},
     [RUNS] = {"runs", 0, "N", false, "at most so many runs (500)"},
 };
 
-static const struct common_options common = {SCENARIO, SEED, MODE, SET};
+static const struct common_options common = {SCENARIO, SEED, MODE, SET, REPRO};
 
 static void on_progress(unsigned runs, size_t faults, uint64_t members, void *user)
 {
@@ -36,10 +36,8 @@ static void on_progress(unsigned runs, size_t faults, uint64_t members, void *us
 static bool write_repro(const struct scenario *s, const char *path, const struct shrink_result *r)
 {
     struct buf text;
-    buf_init(&text, REPRO_MAX);
-    buf_appendf(&text, "# %s: %s\n# zkstudy story --scenario=%s --seed=%" PRIu64 " --long\n",
-                check_name(r->violated), r->last.detail, path, r->seed);
-    scenario_write(s, &text);
+    buf_init(&text, REPRO_BYTES_MAX);
+    repro_write(s, r->seed, &r->last, &text);
     FILE *out = text.failed ? NULL : fopen(path, "wb");
     bool ok = out && fwrite(text.data, 1, text.len, out) == text.len;
     if (out)
@@ -95,25 +93,22 @@ static enum cli_exit shrink_it(struct scenario **s, uint64_t seed, const char *p
 
 static enum cli_exit run(const struct cli_args *args)
 {
-    uint64_t first, last;
+    struct common_run r;
     int64_t runs = 500;
     char why[256];
-    if (!common_no_operands(args) || !common_seeds(args, SEED, &first, &last))
-        return CLI_FAILED;
     if (!cli_args_number(args, RUNS, 1, 100000, &runs, why, sizeof why)) {
         report_error("%s", why);
         return CLI_FAILED;
     }
-    if (first != last) {
+    if (!common_run(args, &common, &r))
+        return CLI_FAILED;
+    enum cli_exit code = CLI_FAILED;
+    if (r.first != r.last)
         report_error("--seed: expected the one that fails");
-        return CLI_FAILED;
-    }
-    struct scenario *s = common_scenario(args, &common);
-    if (!s)
-        return CLI_FAILED;
-    enum cli_exit code =
-        shrink_it(&s, first, cli_args_text(args, OUT, "repro.scenario"), (unsigned)runs);
-    scenario_free(s);
+    else
+        code =
+            shrink_it(&r.scenario, r.first, cli_args_text(args, OUT, "repro.json"), (unsigned)runs);
+    common_run_deinit(&r);
     return code;
 }
 
@@ -123,15 +118,18 @@ static const struct cli_pair examples[] = {
 
 static const struct cli_pair exits[] = {
     {"1", "usage, a scenario that cannot be, or one that does not fail"},
-    {"2", "the small scenario has been written; it violates the same MUST"},
+    {"2",
+     "repro.json has been written, and violates the same MUST: zkstudy story --repro=repro.json"},
 };
 
 const struct cli_command command_shrink = {
     .name = "shrink",
     .summary = "make a run that violates a MUST small",
     .synopsis = "--scenario=FILE --seed=N [--out=FILE] [--set KEY=VALUE ...]",
-    .description = "Drops faults, members, partitions and time as long as the same invariant is\n"
-                   "violated, writes the scenario that is left, and tells the end of its story.",
+    .description =
+        "Drops faults, members, partitions and time as long as the same invariant is\n"
+        "violated, writes what is left (repro.json, which sim, story and shrink take), and\n"
+        "tells the last lines of its story.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

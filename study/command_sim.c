@@ -15,12 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCENARIO, SEED, MODE, SET, JOBS, STATE, TRACE, LEVEL, OPTION_COUNT };
+enum { SCENARIO, REPRO, SEED, MODE, SET, JOBS, STATE, TRACE, LEVEL, OPTION_COUNT };
 
 #define SEEDS_MAX 10000000
 
 static const struct cli_option options[OPTION_COUNT] = {
     [SCENARIO] = COMMON_SCENARIO,
+    [REPRO] = COMMON_REPRO,
     [SEED] = COMMON_SEED,
     [MODE] = COMMON_MODE,
     [SET] = COMMON_SET,
@@ -31,7 +32,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [LEVEL] = {"level", 0, "0|1|2", false, "of the trace: states, attempts, operations (1)"},
 };
 
-static const struct common_options common = {SCENARIO, SEED, MODE, SET};
+static const struct common_options common = {SCENARIO, SEED, MODE, SET, REPRO};
 
 /* ---- runs ---- */
 
@@ -42,6 +43,7 @@ struct running {
     const struct scenario *scenario;
     const struct trace_sink *sink; /* of one seed; NULL: none */
     uint64_t first, last;
+    const struct repro *repro; /* it is this run; NULL: it is not */
     struct totals totals;
     struct seed_state *state; /* NULL: none */
     bool is_terminal;
@@ -108,8 +110,11 @@ static enum zkc_err take_result(const struct seed_result *r, struct why *why, vo
 static enum zkc_err run_seed(uint64_t seed, struct run_result *out, struct why *why, void *user)
 {
     struct running *x = user;
-    struct run_options o = {
-        .scenario = x->scenario, .seed = seed, .sinks = x->sink, .sink_count = x->sink != NULL};
+    struct run_options o = {.scenario = x->scenario,
+                            .seed = seed,
+                            .sinks = x->sink,
+                            .sink_count = x->sink != NULL,
+                            .stops_at_violation = x->repro != NULL};
     return run_scenario(&o, out, why);
 }
 
@@ -119,6 +124,16 @@ static bool is_done(uint64_t seed, void *user)
     return x->state && seed_state_has(x->state, seed);
 }
 
+static void compare(const struct repro *was, const struct run_result *is)
+{
+    if (is->violated == was->violated && is->hash == was->hash)
+        report_status("the same run as the one that was written down, event for event");
+    else if (is->violated == was->violated)
+        report_status("violates the same MUST, in another run than the one that was written down");
+    else
+        report_status("%s was violated, and is not now", check_name(was->violated));
+}
+
 /* One seed runs here, for debuggers and its trace. */
 static enum zkc_err run_here(struct running *x, struct why *why)
 {
@@ -126,6 +141,8 @@ static enum zkc_err run_here(struct running *x, struct why *why)
     if (is_done(x->first, x))
         return ZKC_OK;
     enum zkc_err err = run_seed(x->first, &r.run, why, x);
+    if (!err && x->repro)
+        compare(x->repro, &r.run);
     return err ? err : take_result(&r, why, x);
 }
 
@@ -225,28 +242,31 @@ static bool read_numbers(const struct cli_args *args, int64_t *jobs, int64_t *le
     return false;
 }
 
+static bool is_possible(const struct running *x, const char *path)
+{
+    if (x->last - x->first >= SEEDS_MAX)
+        report_error("--seed: expected at most ten million seeds at once");
+    else if (path && (x->last > x->first || cli_args_has(x->args, STATE)))
+        report_error("--trace: expected one seed, and no --state");
+    else
+        return true;
+    return false;
+}
+
 static enum cli_exit run(const struct cli_args *args)
 {
-    struct running x = {.args = args};
     const char *path = cli_args_text(args, TRACE, NULL);
     int64_t jobs = 1, level = 1;
-    if (!common_no_operands(args) || !common_seeds(args, SEED, &x.first, &x.last) ||
-        !read_numbers(args, &jobs, &level))
+    struct common_run r;
+    if (!read_numbers(args, &jobs, &level) || !common_run(args, &common, &r))
         return CLI_FAILED;
-    if (x.last - x.first >= SEEDS_MAX) {
-        report_error("--seed: expected at most ten million seeds at once");
-        return CLI_FAILED;
-    }
-    if (path && (x.last > x.first || cli_args_has(args, STATE))) {
-        report_error("--trace: expected one seed, and no --state");
-        return CLI_FAILED;
-    }
-    struct scenario *s = common_scenario(args, &common);
-    if (!s)
-        return CLI_FAILED;
-    x.scenario = s;
-    enum cli_exit code = path ? run_traced(&x, path, (int)level) : run_all(&x, (unsigned)jobs);
-    scenario_free(s);
+    struct running x = {.args = args, .scenario = r.scenario, .first = r.first, .last = r.last};
+    if (r.is_repro && r.first == r.last && r.first == r.repro.seed)
+        x.repro = &r.repro;
+    enum cli_exit code = CLI_FAILED;
+    if (is_possible(&x, path))
+        code = path ? run_traced(&x, path, (int)level) : run_all(&x, (unsigned)jobs);
+    common_run_deinit(&r);
     return code;
 }
 
@@ -267,7 +287,7 @@ static const struct cli_pair exits[] = {
 const struct cli_command command_sim = {
     .name = "sim",
     .summary = "run a scenario in a simulated world",
-    .synopsis = "--scenario=FILE [--seed=N[..M]] [--set KEY=VALUE ...]",
+    .synopsis = "--scenario=FILE|--repro=FILE [--seed=N[..M]] [--set KEY=VALUE ...]",
     .description =
         "Runs the scenario for each seed: warm-up, what happens, healing, and a while\n"
         "after it. The invariants are checked on the way. A seed that fails goes to stderr\n"

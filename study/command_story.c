@@ -9,10 +9,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { SCENARIO, SEED, MODE, SET, LONG, LINES, OPTION_COUNT };
+enum { SCENARIO, REPRO, SEED, MODE, SET, LONG, LINES, OPTION_COUNT };
 
 static const struct cli_option options[OPTION_COUNT] = {
     [SCENARIO] = COMMON_SCENARIO,
+    [REPRO] = COMMON_REPRO,
     [SEED] = COMMON_SEED,
     [MODE] = COMMON_MODE,
     [SET] = COMMON_SET,
@@ -20,7 +21,7 @@ static const struct cli_option options[OPTION_COUNT] = {
     [LINES] = {"lines", 'n', "N", false, "at most so many lines (all)"},
 };
 
-static const struct common_options common = {SCENARIO, SEED, MODE, SET};
+static const struct common_options common = {SCENARIO, SEED, MODE, SET, REPRO};
 
 static enum cli_exit tell(const struct scenario *s, uint64_t seed, enum story_detail detail,
                           size_t lines_max)
@@ -57,7 +58,7 @@ static enum cli_exit tell_traces(const struct cli_args *args, enum story_detail 
     const struct trace_event *e;
     struct story story;
     struct why why;
-    if (cli_args_has(args, SCENARIO)) {
+    if (cli_args_has(args, SCENARIO) || cli_args_has(args, REPRO)) {
         report_error("\"%s\": expected a scenario or traces, not both", args->operands[0]);
         return CLI_FAILED;
     }
@@ -84,27 +85,24 @@ static enum cli_exit tell_traces(const struct cli_args *args, enum story_detail 
 
 static enum cli_exit run(const struct cli_args *args)
 {
-    uint64_t first, last;
+    struct common_run r;
     int64_t lines = 0;
     char why[256];
     enum story_detail detail = cli_args_has(args, LONG) ? STORY_LONG : STORY_SHORT;
-    if (!common_seeds(args, SEED, &first, &last))
-        return CLI_FAILED;
     if (!cli_args_number(args, LINES, 1, INT32_MAX, &lines, why, sizeof why)) {
         report_error("%s", why);
         return CLI_FAILED;
     }
     if (args->operand_count)
         return tell_traces(args, detail, (size_t)lines);
-    if (first != last) {
+    if (!common_run(args, &common, &r))
+        return CLI_FAILED;
+    enum cli_exit code = CLI_FAILED;
+    if (r.first != r.last)
         report_error("--seed: expected one, for one story");
-        return CLI_FAILED;
-    }
-    struct scenario *s = common_scenario(args, &common);
-    if (!s)
-        return CLI_FAILED;
-    enum cli_exit code = tell(s, first, detail, (size_t)lines);
-    scenario_free(s);
+    else
+        code = tell(r.scenario, r.first, detail, (size_t)lines);
+    common_run_deinit(&r);
     return code;
 }
 
@@ -123,7 +121,8 @@ static const struct cli_pair exits[] = {
 const struct cli_command command_story = {
     .name = "story",
     .summary = "tell what happens in one run",
-    .synopsis = "--scenario=FILE [--seed=N] [--long] [--set KEY=VALUE ...]\n[--long] TRACE ...",
+    .synopsis = "--scenario=FILE|--repro=FILE [--seed=N] [--long] [--set KEY=VALUE ...]\n"
+                "[--long] TRACE ...",
     .description =
         "Runs the scenario for the seed, or reads the traces of one run, and prints, a line each,\n"
         "what happened: causes, faults, sessions, rebalances, and who owned what.",

@@ -20,7 +20,7 @@ static const struct cli_option options[OPTION_COUNT] = {
               "the values of a key, like n=1,2,5,10; of several keys all combinations"},
 };
 
-static const struct common_options common = {SCENARIO, SEED, MODE, SET};
+static const struct common_options common = {SCENARIO, SEED, MODE, SET, COMMON_NONE};
 
 #define KEYS_MAX 4
 
@@ -167,14 +167,15 @@ static bool read_keys(struct sweep *w, const struct cli_args *args)
 static enum cli_exit run(const struct cli_args *args)
 {
     struct sweep w = {0};
-    struct scenario *s = NULL;
-    bool ok = common_no_operands(args) && common_seeds(args, SEED, &w.first, &w.last) &&
-              read_keys(&w, args) && (s = common_scenario(args, &common));
+    struct common_run r = {0};
+    bool ok = read_keys(&w, args) && common_run(args, &common, &r);
     if (ok) {
+        w.first = r.first;
+        w.last = r.last;
         print_head(&w);
-        ok = sweep_key(&w, s, 0, "");
+        ok = sweep_key(&w, r.scenario, 0, "");
     }
-    scenario_free(s);
+    common_run_deinit(&r);
     for (size_t i = 0; i < KEYS_MAX; i++)
         free(w.keys[i]);
     if (!ok)

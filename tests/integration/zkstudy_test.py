@@ -153,3 +153,26 @@ def test_story_is_told(t):
     status, out, err = run("story", "--scenario", small(folder(t)), "--seed=3")
     assert status == 0, err
     assert "cause" in out and "join m3" in out and "owns t/" in out
+
+
+@quick
+def test_a_repro_is_run_again(t):
+    path = folder(t)
+    file = path / "repro.json"
+    repro = {"format": "zkstudy-repro/1", "version": "0.1.0", "scenario": SMALL.splitlines(), "seed": 3,
+             "violated": "Z5", "violated_ns": 1, "detail": "", "hash": "0123456789abcdef"}
+    file.write_text(json.dumps(repro))
+    status, out, err = run("sim", "--repro", file)
+    assert status == 0 and "1 runs" in out and "Z5 was violated, and is not now" in err, err
+    status, again, _ = run("story", "--repro", file)
+    assert (status, again) == run("story", "--scenario", small(path), "--seed=3")[:2]
+    status, out, err = run("sim", "--repro", file, "--seed=1..3", "--set", "n=1")
+    assert status == 0 and "3 runs" in out and "Z5 was" not in err, err
+    for words, says in ((("sim", "--repro", file, "--scenario=S01"), "one of --scenario and --repro"),
+                        (("sim",), "no scenario was named"),
+                        (("sim", "--repro", path / "none"), "none: "),
+                        (("sim", "--repro", small(path)), "small.scenario:1: expected JSON"),
+                        (("shrink", "--repro", file), "violates no MUST"),
+                        (("sweep", "--repro", file, "--over", "n=1"), "unknown option --repro")):
+        status, out, err = run(*words)
+        assert (status, out) == (1, "") and says in err, err
