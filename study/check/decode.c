@@ -254,7 +254,7 @@ static void ops(struct fields *f, uint64_t *counts)
     f->failed = in.failed;
 }
 
-/* The run's settings that are texts under a configuration name. */
+/* The run's settings under a configuration name: texts, or true and false (of members' traces). */
 static void switches(struct fields *f, struct trace_event *e)
 {
     const char *name;
@@ -263,11 +263,13 @@ static void switches(struct fields *f, struct trace_event *e)
     {
         if (strncmp(name, "zookeeper.", 10) != 0 || e->run.switch_count == TRACE_SWITCHES_MAX)
             continue;
-        if (!json_is_string(value))
-            fail(f, name, "a text");
+        const char *text_of = json_is_true(value)    ? "true"
+                              : json_is_false(value) ? "false"
+                                                     : json_string_value(value);
+        if (!text_of)
+            fail(f, name, "a text, true or false");
         else
-            e->run.switches[e->run.switch_count++] =
-                (struct trace_switch){name, json_string_value(value)};
+            e->run.switches[e->run.switch_count++] = (struct trace_switch){name, text_of};
     }
 }
 

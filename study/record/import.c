@@ -587,12 +587,23 @@ static void emit_end(struct import *x)
     e->end.drops = x->drops;
 }
 
+/* Who and what is in a view is told the first time. */
+static void shorten_view(struct import *x, struct names *views, struct trace_event *e)
+{
+    uint32_t before = views->count;
+    if (name(x, views, "", e->view.hash) != NAMES_NONE && views->count == before) {
+        e->view.members = NULL;
+        e->view.partitions = NULL;
+    }
+}
+
 /* In the order of time, each source's lines numbered from 0. */
 static void hand_out(struct import *x, const struct trace_sink *sink)
 {
-    struct names sources;
+    struct names sources, views;
     uint64_t *numbers = calloc(x->member_names.count + 3, sizeof *numbers);
     names_init(&sources, NAMES_MAX);
+    names_init(&views, NAMES_MAX);
     qsort(x->outs, x->out_count, sizeof *x->outs, by_time);
     uint64_t written = 0;
     for (size_t i = 0; numbers && i < x->out_count; i++) {
@@ -609,12 +620,15 @@ static void hand_out(struct import *x, const struct trace_sink *sink)
         e->gs = written++;
         if (e->type == TRACE_END)
             e->end.events = e->gs;
+        if (e->type == TRACE_VIEW)
+            shorten_view(x, &views, e);
         sink->emit(e, sink->user);
     }
     if (!numbers)
         import_failed(x, ZKC_ERR_NOMEM);
     free(numbers);
     names_deinit(&sources);
+    names_deinit(&views);
 }
 
 static bool is_member(const struct import *x, uint32_t member)

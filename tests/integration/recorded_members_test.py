@@ -3,6 +3,7 @@ ZooKeeper for the same number of operations, member by member and change by chan
 zkstudy record; zkstudy import counts what passed, and makes a trace of it that the checkers read."""
 import json
 import pathlib
+import time
 
 from lib.group import range_layout
 from lib.members import run
@@ -22,7 +23,7 @@ class Recorded:
         self.t, self.kind, self.topics, self.names = t, kind, topics, names
         self.cluster = t.cluster(brokers=brokers)
         for topic, partitions in topics.items():
-            self.cluster.create_topic(topic, partitions, 2)
+            self.cluster.create_topic(topic, partitions, brokers)
         self.recorder = Recorder(t.folder, self.cluster.zookeeper.address, names)
         t.defer(self.recorder.process.kill)
         self.group = t.group(self.cluster, "g")
@@ -252,3 +253,113 @@ def test_java_members_up_to_10(t):
 @timeout(900)
 def test_our_members_up_to_10(t):
     joins_and_leaves(t, "ours", 10)
+
+
+# ---- the control: what the import derives is what our members say of themselves ----
+
+ATTEMPT_KEYS = ("rb", "i", "ok", "ops")
+
+
+def by_attempt(events, member):
+    """What the trace says of each attempt, and of what it led to."""
+    told = []
+    for event in events:
+        if event.get("m") != member:
+            continue
+        kind = event["ev"]
+        if kind == "rb_try_end":
+            told.append((kind, *(event[key] for key in ATTEMPT_KEYS)))
+        elif kind in ("view", "decide", "claim", "release", "own_begin", "own_end", "offset_read", "commit"):
+            keys = ("rb", "i", "h", "nm", "np", "want", "p", "rc", "holder", "o", "prev", "why")
+            told.append((kind, *(event[key] for key in keys if key in event)))
+    return told
+
+
+def test_the_import_says_what_our_members_say(t):
+    names, folder = ["m1", "m2", "m3"], t.folder
+    members = Recorded(t, "ours", names, {"t": 8}, brokers=1)
+    producer = t.producer(members.cluster)
+    traces = {name: folder / ("%s.trace" % name) for name in names}
+    origin = time.monotonic_ns()
+
+    def start(name):
+        members.start(name, **{"trace.path": traces[name], "trace.member": name, "trace.level": 2,
+                               "trace.origin.ns": origin})
+        members.shared.wait_for_event("streams", name)
+
+    def settle(*there):
+        members.group.wait_for_exact_owners("t", range_layout(8, ["g_%s-0" % one for one in there]))
+
+    start("m1")
+    settle("m1")
+    producer.send_numbered("t", 8, 5)
+    members.shared.wait_for_messages(40, "m1")
+    start("m2")  # whether they meet conflicts is as it comes
+    settle("m1", "m2")
+    members.recorder.command("cut", "m1")
+    start("m3")
+    settle("m1", "m2", "m3")
+    members.leave("m2")
+    settle("m1", "m3")
+    members.leave("m3")
+    settle("m1")
+    members.leave("m1")
+    members.shared.finish()
+    derived, _ = members.check()
+    for name in names:
+        own = [json.loads(line) for line in traces[name].read_text().splitlines()]
+        assert own[-1]["ev"] == "end" and own[-1]["drops"] == 0
+        for kind in ("rb_try_end", "view", "decide", "claim", "release", "own_begin", "own_end",
+                     "offset_read", "commit"):
+            mine = [row for row in by_attempt(own, name) if row[0] == kind]
+            theirs = [row for row in by_attempt(derived, name) if row[0] == kind]
+            assert sorted(map(repr, mine)) == sorted(map(repr, theirs)), (
+                name, kind, [x for x in mine if x not in theirs], [x for x in theirs if x not in mine])
+    # The writes alone, beside the members' own traces: what only the ensemble knows is decided too.
+    truth = folder / "writes.trace"
+    done = run("zkstudy", "import", "--writes-only", "--origin-ns", origin, "-o", truth,
+               members.recorder.path)
+    assert done.returncode == 0, done.stderr
+    done = run("zkstudy", "check", "--json", *traces.values(), truth)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = {row["id"]: row for row in json.loads(done.stdout)["results"]}
+    for must in ("C3", "C4", "C5", "C7", "C10", "Z1", "Z2", "Z3", "Z4", "Z5", "Z7", "Z8", "Z9", "Z11"):
+        assert results[must]["checked"] > 0 and "unknown" not in results[must], results[must]
+    assert results["stale_commits"]["found"] == 0 and "unknown" not in results["stale_commits"]
+
+
+def test_members_behind_one_port_are_told_apart(t):
+    """By their sessions and what they register; one that is killed and comes back is the same one."""
+    cluster = t.cluster()
+    cluster.create_topic("t", 4)
+    recorder = Recorder(t.folder, cluster.zookeeper.address, [""])
+    t.defer(recorder.process.kill)
+    group = t.group(cluster, "g")
+    first, second = (t.our_members(cluster, "g", name=name) for name in ("first", "second"))
+    for members, name in ((first, "m1"), (second, "m2")):
+        members.open(name, SETTINGS, zookeeper=recorder.listen(""))
+        members.streams(name, t=1)
+        members.wait_for_event("streams", name)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_m1-0", "g_m2-0"]))
+    recorder.command("mark", "kill m2")
+    second.kill()
+    group.wait_for_exact_owners("t", range_layout(4, ["g_m1-0"]))
+    recorder.command("mark", "m2 comes back")
+    second = t.our_members(cluster, "g", name="again")
+    second.open("m2", SETTINGS, zookeeper=recorder.listen(""))
+    second.streams("m2", t=1)
+    second.wait_for_event("streams", "m2")
+    group.wait_for_exact_owners("t", range_layout(4, ["g_m1-0", "g_m2-0"]))
+    for members, name in ((first, "m1"), (second, "m2")):
+        members.close_wait(name)
+        members.finish()
+    done = run("zkstudy", "import", recorder.stop(), "-o", t.folder / "one.trace")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in (t.folder / "one.trace").read_text().splitlines()]
+    lives = [(event["ev"], event["m"], event.get("clean")) for event in events
+             if event["ev"] in ("m_start", "m_exit")]
+    assert lives == [("m_start", "g_m1", None), ("m_start", "g_m2", None), ("m_exit", "g_m2", False),
+                     ("m_start", "g_m2", None), ("m_exit", "g_m1", True), ("m_exit", "g_m2", True)], lives
+    assert run("zkstudy", "check", t.folder / "one.trace").returncode == 0
+    story = run("zkstudy", "story", t.folder / "one.trace")
+    assert story.returncode == 0 and "g_m2 is dead" in story.stdout, story.stdout

@@ -148,6 +148,9 @@ static const struct {
     {"{\"ev\":\"rb_end\"," COMMON ",\"rb\":1,\"ok\":1}", "\"ok\": expected true or false"},
     {"{\"ev\":\"zk_op\"," COMMON ",\"op\":\"fly\",\"path\":\"/\",\"rc\":\"Ok\"}", "\"op\""},
     {"{\"ev\":\"run\",\"t\":1,\"src\":\"m1\",\"seq\":1,\"schema\":\"rbtrace/2\"}", "rbtrace/1"},
+    {"{\"ev\":\"run\",\"t\":1,\"src\":\"m1\",\"seq\":1,\"schema\":\"rbtrace/"
+     "1\",\"zookeeper.claim\":1}",
+     "\"zookeeper.claim\": expected a text, true or false"},
 };
 
 static void test_refused(void **state)
@@ -165,6 +168,24 @@ static void test_refused(void **state)
 }
 
 /* What later versions add is no error. */
+/* As members write them: true and false for switches that are one of these. */
+static void test_switches(void **state)
+{
+    struct trace_event e;
+    struct why why;
+    (void)state;
+    assert_int_equal(decode("{\"ev\":\"run\",\"t\":1,\"src\":\"m1\",\"seq\":0,\"schema\":"
+                            "\"rbtrace/1\",\"zookeeper.watch.brokers\":false,"
+                            "\"zookeeper.claim\":\"multi\",\"source\":\"capture\"}",
+                            &e, &why),
+                     TRACE_LINE_EVENT);
+    assert_int_equal(e.run.switch_count, 2);
+    assert_string_equal(e.run.switches[0].value, "false");
+    assert_string_equal(e.run.switches[1].value, "multi");
+    assert_true(e.run.is_capture);
+    decode(NULL, NULL, NULL);
+}
+
 static void test_unknown(void **state)
 {
     (void)state;
@@ -186,6 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_switches),
         cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
