@@ -6,11 +6,16 @@
  *   open NAME [KEY=VALUE ...]       a consumer with these settings
  *   streams NAME TOPIC=N[,TOPIC=N]  joins the group; a thread takes from each stream
  *   filter NAME KIND N EXPRESSION   the same with N streams of a filter; KIND: white_list,
- * black_list assign NAME TOPIC:P:OFFSET[,..] reads single partitions; OFFSET: N, beginning, end,
- * stored take NAME N                     take N more messages in all, then stand still (-1: no
- * limit) print NAME N                    print every Nth message only (1: all, the default; 0:
- * none) counts NAME                     prints what was taken so far keep NAME N keep copies of the
- * next N messages until the end commit NAME [TOPIC P OFFSET]    commits what was taken, or this
+ *                                   black_list
+ *   assign NAME TOPIC:P:OFFSET[,..] reads single partitions; OFFSET: N, beginning, end, stored
+ *   take NAME N                     take N more messages in all, then stand still (-1: no limit)
+ *   print NAME N                    print every Nth message only (1: all, the default; 0: none)
+ *   counts NAME                     prints what was taken so far
+ *   work NAME MS                    each message takes that long, before the next is asked for
+ *   ack NAME                        acknowledges the last message of each stream
+ *   stats NAME                      prints the next statistics document
+ *   keep NAME N                     keep copies of the next N messages until the end
+ *   commit NAME [TOPIC P OFFSET]    commits what was taken, or this
  *   position NAME TOPIC P           prints the position
  *   seek NAME TOPIC P OFFSET        moves it
  *   pause NAME TOPIC P | resume NAME TOPIC P
@@ -30,6 +35,8 @@
  *       STREAM is TOPIC-N. KEY and VALUE are percent-encoded; "-" stands for null, "%" for empty.
  *   odd NAME STREAM TOPIC PARTITION OFFSET CODE     a report in a message's place
  *   counts NAME [TOPIC:PARTITION:COUNT:LASTOFFSET ...]
+ *   acknowledged NAME [CODE ...]    one for each stream that has had a message
+ *   stats NAME JSON
  *   position NAME TOPIC P CODE OFFSET | seek, pause, resume NAME CODE
  *   end NAME STREAM CODE            the stream has ended
  *   rebalance NAME assign|revoke|lost [TOPIC:P:OFFSET ...]
@@ -79,6 +86,7 @@ struct member {
         struct member *member;
         zkc_stream *stream;
         pthread_t thread;
+        struct zkc_message *last; /* a copy, under the lock */
     } takers[STREAMS_MAX];
     size_t taker_count;
     pthread_t closer;
@@ -93,6 +101,8 @@ struct member {
     int64_t total;
     int every;
     int hang_ms;
+    int work_ms;
+    bool stats_wanted;
     char close_in[16];
     size_t keep_count, kept_count;
     struct zkc_message **kept;
@@ -242,6 +252,27 @@ static void give_permission_back(struct member *m)
     pthread_mutex_unlock(&m->lock);
 }
 
+/* What the application does with a message: it has it in its hands until then. */
+static void work(struct member *m)
+{
+    pthread_mutex_lock(&m->lock);
+    int ms = m->work_ms;
+    pthread_mutex_unlock(&m->lock);
+    struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+    if (ms)
+        nanosleep(&pause, NULL);
+}
+
+static void remember(struct taker *taker, const struct zkc_message *message)
+{
+    struct zkc_message *copy = must(zkc_message_dup(message));
+    pthread_mutex_lock(&taker->member->lock);
+    struct zkc_message *before = taker->last;
+    taker->last = copy;
+    pthread_mutex_unlock(&taker->member->lock);
+    zkc_message_free(before);
+}
+
 static void *take(void *arg)
 {
     struct taker *taker = arg;
@@ -251,10 +282,14 @@ static void *take(void *arg)
     do {
         wait_for_permission(m);
         err = zkc_stream_next(taker->stream, 50, &message);
-        if (err == ZKC_OK)
+        if (err == ZKC_OK) {
+            if (message.claim)
+                remember(taker, &message);
             got_message(m, taker->stream, &message);
-        else
+            work(m);
+        } else {
             give_permission_back(m);
+        }
     } while (err == ZKC_OK || err == ZKC_ERR_TIMED_OUT);
     say("end %s %s-%d %s", m->name, zkc_stream_topic(taker->stream),
         zkc_stream_index(taker->stream), zkc_err_name(err));
@@ -269,6 +304,18 @@ static void on_log(zkc_consumer *consumer, int level, const char *facility, cons
     (void)consumer;
     struct member *m = user;
     fprintf(stderr, "%d %s %s %s\n", level, facility, m->name, text);
+}
+
+static void on_stats(zkc_consumer *consumer, const char *json, size_t len, void *user)
+{
+    (void)consumer;
+    struct member *m = user;
+    pthread_mutex_lock(&m->lock);
+    bool is_wanted = m->stats_wanted;
+    m->stats_wanted = false;
+    pthread_mutex_unlock(&m->lock);
+    if (is_wanted)
+        say("stats %s %.*s", m->name, (int)len, json);
 }
 
 static void on_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
@@ -339,6 +386,7 @@ static void do_open(char **words, size_t word_count)
     zkc_conf_set_on_log(conf, on_log);
     zkc_conf_set_on_error(conf, on_error);
     zkc_conf_set_on_rebalance(conf, on_rebalance);
+    zkc_conf_set_on_stats(conf, on_stats);
     char why[512] = "";
     enum zkc_err err = ZKC_OK;
     for (size_t i = 2; !err && i < word_count; i++) {
@@ -495,6 +543,19 @@ static void do_take(struct member *m, int64_t n)
     pthread_mutex_unlock(&m->lock);
 }
 
+static void do_ack(struct member *m)
+{
+    char text[STREAMS_MAX * 32] = "";
+    size_t len = 0;
+    pthread_mutex_lock(&m->lock);
+    for (size_t i = 0; i < m->taker_count; i++)
+        if (m->takers[i].last)
+            len += (size_t)snprintf(text + len, sizeof text - len, " %s",
+                                    zkc_err_name(zkc_message_acknowledge(m->takers[i].last)));
+    pthread_mutex_unlock(&m->lock);
+    say("acknowledged %s%s", m->name, text);
+}
+
 static void do_keep(struct member *m, size_t n)
 {
     pthread_mutex_lock(&m->lock);
@@ -540,8 +601,10 @@ static void free_member(struct member *m)
         zkc_consumer_close_wait(m->consumer, 0);
     if (m->has_joiner)
         pthread_join(m->joiner, NULL);
-    for (size_t i = 0; i < m->taker_count; i++)
+    for (size_t i = 0; i < m->taker_count; i++) {
         pthread_join(m->takers[i].thread, NULL);
+        zkc_message_free(m->takers[i].last);
+    }
     zkc_consumer_free(m->consumer);
     m->consumer = NULL;
     say("freed %s", m->name);
@@ -650,6 +713,16 @@ static void member_command(struct member *m, char **words, size_t word_count, co
         pthread_mutex_unlock(&m->lock);
     } else if (strcmp(what, "counts") == 0) {
         do_counts(m);
+    } else if (strcmp(what, "work") == 0) {
+        pthread_mutex_lock(&m->lock);
+        m->work_ms = atoi(words[2]);
+        pthread_mutex_unlock(&m->lock);
+    } else if (strcmp(what, "ack") == 0) {
+        do_ack(m);
+    } else if (strcmp(what, "stats") == 0) {
+        pthread_mutex_lock(&m->lock);
+        m->stats_wanted = true;
+        pthread_mutex_unlock(&m->lock);
     } else if (strcmp(what, "keep") == 0) {
         do_keep(m, (size_t)atoi(words[2]));
     } else if (strcmp(what, "commit") == 0) {

@@ -60,6 +60,7 @@ struct consume {
     int64_t unassigned_since_ms; /* since when no partition is owned */
     int64_t message_ms;          /* when the last one came */
     int64_t messages;
+    struct zkc_message in_hand; /* the one taken last, as long as no other is asked for */
     bool may_be_registered;
     enum cli_exit code; /* so far */
 };
@@ -313,6 +314,7 @@ static bool take(struct consume *c)
 {
     struct zkc_message m;
     enum zkc_err err = zkc_consumer_next(c->consumer, 0, &m);
+    c->in_hand = err ? (struct zkc_message){0} : m;
     if (err == ZKC_ERR_TIMED_OUT)
         return idle(c);
     if (err)
@@ -586,7 +588,10 @@ static void finish(struct consume *c)
     if (c->plan.exec && !c->exec.has_failed)
         consume_exec_flush(&c->exec);
     take_worse(c, c->exec.code);
-    take_worse(c, output_finish(&c->out));
+    enum cli_exit written = output_finish(&c->out);
+    take_worse(c, written);
+    if (c->in_hand.claim && written == CLI_DONE && !c->exec.has_failed)
+        zkc_message_acknowledge(&c->in_hand); /* no other will be asked for */
     enum zkc_err err = zkc_consumer_close_wait(c->consumer, close_ms(c));
     if (err) {
         report_warning("left without being able to say so: %s", zkc_err_text(err));

@@ -62,8 +62,7 @@ static const struct conf_word strategies[] = {{.word = "auto"},
                                               {.word = "sticky", .is_later = true},
                                               {.word = "cooperative-sticky", .is_later = true},
                                               {0}};
-static const struct conf_word modes[] = {
-    {.word = "compat"}, {.word = "safe", .is_later = true}, {0}};
+static const struct conf_word modes[] = {{.word = "compat"}, {.word = "safe"}, {0}};
 static const struct conf_word variants[] = {
     {.word = "0.8"}, {.word = "0.7"}, {.word = "documented"}, {0}};
 static const struct conf_word acknowledgements[] = {
@@ -274,7 +273,7 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "change nothing, which only a leader with a quorum answers; sync: cheaper, and open to a "
         "leader that has been deposed and does not know it yet."),
     [KEY_ZOOKEEPER_MODE] =
-        WORD("zookeeper.mode", "compat", "compat", modes, "",
+        WORD("zookeeper.mode", "compat", "compat, safe", modes, "",
              "The character of the member: compat: what Kafka 0.8.2 does, faults included; safe: "
              "the same znodes without its faults (docs/safe-mode.md)."),
     [KEY_ZOOKEEPER_OBSERVER] =

@@ -186,6 +186,9 @@ static enum zkc_err build(zkc_consumer *c, char *why, size_t why_size)
                                      .on_room = on_room,
                                      .on_skip = on_skip,
                                      .on_bad = on_bad,
+                                     .is_acknowledged = c->view.is_acknowledged,
+                                     .on_drained = member_safe_on_drained,
+                                     .on_polled = member_safe_on_polled,
                                      .user = c};
     c->hub = stream_hub_new(&hub);
     struct fetching_options fetching = {.base = loop_base(c->loop),
@@ -505,7 +508,9 @@ static void do_commit(void *arg)
             call->err = ZKC_ERR_INVALID;
             return;
         }
-    if (is_closing(c) && !(c->has_stopped && c->state == CONSUMER_CLOSING))
+    /* In safe, partitions are given back one by one: what is called from inside of that counts. */
+    bool is_giving_back = c->has_stopped || (c->safe && c->is_feeding);
+    if (is_closing(c) && !(is_giving_back && c->state == CONSUMER_CLOSING))
         call->err = ZKC_ERR_CLOSED;
     else if (c->state == CONSUMER_OPEN || !c->group)
         call->err = ZKC_ERR_INVALID;

@@ -13,11 +13,14 @@
 #include "zkconsumer/consumer/tracing.h"
 #include "zkconsumer/core/base/rng.h"
 #include "zkconsumer/core/group/input.h"
+#include "zkconsumer/core/zk/registration.h"
 #include <stdatomic.h>
 #include <zkconsumer/consumer.h>
 
 struct zk_session;
 struct zk_compat;
+struct zk_safe;
+struct observer;
 struct reader;
 struct event;
 
@@ -61,6 +64,29 @@ struct waiter {
     struct loop_wait *wait;
 };
 
+/* A partition that should be ours and is another's. */
+struct waiting_for {
+    char *topic, *holder;
+    int32_t partition;
+    int64_t since_ms; /* on loop_now_ms() */
+};
+
+/* Of a member with zookeeper.mode=safe (member_safe.c). */
+struct safe_parts {
+    struct gate_lease *lease; /* of the session; NULL: none yet */
+    int64_t lease_session;
+    int64_t lease_end_ms;    /* INT64_MIN: over, INT64_MAX: without end */
+    int64_t polled_ms;       /* when the application was last seen to ask for messages */
+    bool is_evicting;        /* the session of an evicted member is being closed */
+    bool is_session_closed;  /* it has been: GROUP_IN_SESSION_CLOSED waits to be fed */
+    bool is_session_wanted;  /* a new one could not be opened for lack of memory */
+    bool was_polled;         /* GROUP_IN_POLLED waits to be fed */
+    struct observer *observer; /* zookeeper.observer=process */
+    struct waiting_for *waiting;
+    size_t waiting_count, waiting_cap;
+    uint64_t evictions, foreign_writes, voided, leases;
+};
+
 struct zkc_consumer {
     zkc_loop *loop;
     zkc_conf *conf; /* owned; behind the view */
@@ -76,8 +102,9 @@ struct zkc_consumer {
     struct dial dial;               /* of the next */
     struct offset_channel *offsets; /* NULL: offsets are in ZooKeeper */
 
-    /* the machine: one of the two, or none yet */
+    /* the machine: one of the three, or none yet */
     struct zk_compat *compat;
+    struct zk_safe *safe;
     struct reader *reader;
     struct event *timer;
     bool is_feeding; /* outputs are being carried out: inputs wait in what follows */
@@ -90,12 +117,15 @@ struct zkc_consumer {
     bool is_settled, gave_up, was_connected;
     uint64_t rebalances, rebalances_failed, expirations;
 
-    struct zk_session *session;
+    bool was_released;          /* the session that was closed last has left nothing behind */
+    struct zk_session *session; /* NULL: closed, of an evicted member too */
+    unsigned session_number;    /* counts session objects: answers to an older one are nobody's */
     uint64_t operations;
     uint64_t kafka_commits, zookeeper_commits; /* offsets sent to Kafka; znodes written */
     uint32_t unsent[GROUP_LANE_VIEW + 1]; /* seq of an operation that could not be sent; 0: none */
     struct gate_lease *fence; /* compat with zookeeper.fence: of the last session told */
     int64_t fence_session;
+    struct safe_parts safe_parts;
     int64_t connect_sent_ms;     /* of the last connection; see struct zk_session_event */
     int32_t granted_ms;          /* session timeout of the last connection */
     struct event *connect_timer; /* zookeeper.connection.timeout.ms */
@@ -127,6 +157,19 @@ struct zkc_consumer {
 /* Opens the session. ZKC_ERR_NOMEM. */
 ZKC_MUST_CHECK enum zkc_err member_open(zkc_consumer *c);
 
+/* Opens one more, after the one before was closed. ZKC_ERR_NOMEM. */
+ZKC_MUST_CHECK enum zkc_err member_reopen(zkc_consumer *c);
+
+/* Feeds, and then what waits. */
+void member_feed(zkc_consumer *c, struct group_input *in);
+
+/* Tells the application of partitions that come or go. */
+void member_tell_rebalance(zkc_consumer *c, enum zkc_rebalance_kind kind, struct zkc_owned *list,
+                           size_t count);
+
+/* Room in c->stopped. False: out of memory, which is logged. */
+bool member_reserve_positions(zkc_consumer *c, size_t count);
+
 ZKC_MUST_CHECK enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *list,
                                              size_t count);
 
@@ -145,10 +188,49 @@ void member_leader_lost(const char *topic, int32_t partition, void *consumer);
 /* Begins to close the session: told by the machine, or because the time is up. */
 void member_close_session(zkc_consumer *c);
 
+/* Begins to close the session of an evicted member; member_safe_session_closed() follows. */
+void member_close_evicted(zkc_consumer *c);
+
 /* Ends everything at once; operations under way are forgotten. */
 void member_free(zkc_consumer *c);
 
 const char *member_state_name(const zkc_consumer *c);
+
+/* ---- member_safe.c: the outputs that only zk_safe has ---- */
+
+/* Makes the machine for these topics, or a filter. ZKC_ERR_NOMEM, or as zk_filter_new(). */
+ZKC_MUST_CHECK enum zkc_err member_safe_new(zkc_consumer *c, const struct zk_subscription *subscriptions,
+                                     size_t count, enum zk_pattern pattern);
+void member_safe_free(zkc_consumer *c);
+
+/* A new session: its lease is not that of any before. */
+void member_safe_connected(zkc_consumer *c, int64_t session_id);
+/* The session has ended: no gate of it opens again. */
+void member_safe_session_over(zkc_consumer *c);
+
+/* That of an evicted member is closed. */
+void member_safe_session_closed(zkc_consumer *c);
+
+/* Carries out list[0] and those after it that belong together; returns how many. 0: list[0] is not
+ * of zk_safe only. */
+size_t member_safe_carry_out(zkc_consumer *c, const struct group_output *list, size_t count);
+
+/* What waits to be fed: true, and *in is filled. */
+bool member_safe_take_input(zkc_consumer *c, struct group_input *in);
+
+/* When the application last asked for messages. */
+int64_t member_safe_polled_ms(zkc_consumer *c, int64_t now_ms);
+
+/* Copies what the application has finished into c->stopped. */
+void member_safe_keep_positions(zkc_consumer *c);
+
+/* Told by the streams. */
+void member_safe_on_drained(zkc_stream *stream, void *consumer);
+void member_safe_on_polled(void *consumer);
+
+/* Adds "safe" to the statistics. */
+struct json;
+void member_safe_stats(zkc_consumer *c, struct json *j);
 
 /* ---- notices.c ---- */
 

@@ -15,6 +15,7 @@ struct zkc_loop {
     struct event_base *base;
     bool is_own; /* base and thread are ours */
     struct resolver *resolver;
+    struct observer *observers;
     pthread_t thread;
     pid_t pid;
     unsigned char *alive; /* a page that the kernel zeroes in a forked child; NULL: not supported */
@@ -55,6 +56,11 @@ struct resolver *loop_resolver(zkc_loop *loop)
     if (!loop->resolver)
         loop->resolver = resolver_new(loop->base);
     return loop->resolver;
+}
+
+struct observer **loop_observers(zkc_loop *loop)
+{
+    return &loop->observers;
 }
 
 bool loop_is_foreign(const zkc_loop *loop)

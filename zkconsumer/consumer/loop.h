@@ -57,6 +57,10 @@ bool loop_is_own(const zkc_loop *loop);
 struct resolver;
 struct resolver *loop_resolver(zkc_loop *loop);
 
+/* The observers on this loop, first of a list (observer.h). Loop's thread. */
+struct observer;
+struct observer **loop_observers(zkc_loop *loop);
+
 /* True in a forked child. A load of one word (MADV_WIPEONFORK), fit for every call. Any thread. */
 bool loop_is_foreign(const zkc_loop *loop);
 

@@ -5,11 +5,14 @@
 #include "zkconsumer/consumer/offset_channel.h"
 #include "zkconsumer/core/group/reader.h"
 #include "zkconsumer/core/group/zk_compat.h"
+#include "zkconsumer/core/group/zk_safe.h"
 #include "zkconsumer/io/zk_session.h"
 #include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 #include <time.h>
+
+#define REOPEN_MS 1000 /* after a session that there was no memory for */
 
 /* ---- feeding ---- */
 
@@ -26,21 +29,33 @@ static void step(zkc_consumer *c, const struct group_input *in, struct group_out
 {
     if (c->compat)
         zk_compat_step(c->compat, in, out);
+    else if (c->safe)
+        zk_safe_step(c->safe, in, out);
     else
         reader_step(c->reader, in, out);
+}
+
+static bool has_machine(const zkc_consumer *c)
+{
+    return c->compat || c->safe || c->reader;
 }
 
 static void feed(zkc_consumer *c, struct group_input *in)
 {
     struct group_outputs out;
-    if (!c->compat && !c->reader)
+    if (!has_machine(c))
         return;
     assert(!c->is_feeding);
     c->is_feeding = true;
     in->now_ms = loop_now_ms();
     in->wall_ms = wall_ms();
+    in->polled_ms = c->safe ? member_safe_polled_ms(c, in->now_ms) : -1;
     step(c, in, &out);
-    for (size_t i = 0; i < out.count; i++) {
+    for (size_t i = 0, n; i < out.count; i += n) {
+        n = member_safe_carry_out(c, &out.list[i], out.count - i);
+        if (n > 0)
+            continue;
+        n = 1;
         tracing_output(c->tracing, &out.list[i]);
         carry_out(c, &out.list[i]);
     }
@@ -50,26 +65,32 @@ static void feed(zkc_consumer *c, struct group_input *in)
 static void arm(zkc_consumer *c)
 {
     int64_t at = c->compat   ? zk_compat_deadline_ms(c->compat)
+                 : c->safe   ? zk_safe_deadline_ms(c->safe)
                  : c->reader ? reader_deadline_ms(c->reader)
                              : INT64_MAX;
+    if (c->safe_parts.is_session_wanted)
+        at = loop_now_ms() + REOPEN_MS;
     if (at == INT64_MAX) {
         event_del(c->timer);
         return;
     }
-    int64_t ms = at - loop_now_ms();
-    if (ms < 0)
-        ms = 0;
+    int64_t now_ms = loop_now_ms();
+    int64_t ms = at > now_ms ? at - now_ms : 0; /* "at once" may be long ago */
     struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
     event_add(c->timer, &tv);
 }
 
-static bool reserve_positions(zkc_consumer *c, size_t count)
+bool member_reserve_positions(zkc_consumer *c, size_t count)
 {
     if (count <= c->stopped_cap)
         return true;
+    count = count > c->stopped_cap * 2 ? count : c->stopped_cap * 2;
     struct group_position *list = realloc(c->stopped, count * sizeof *list);
-    if (!list)
+    if (!list) {
+        log_line(c->log, 3, LOG_FACILITY_OFFSET,
+                 "out of memory: what was consumed since the last commit is not committed");
         return false;
+    }
     c->stopped = list;
     c->stopped_cap = count;
     return true;
@@ -80,11 +101,8 @@ static bool reserve_positions(zkc_consumer *c, size_t count)
 static void keep_positions(zkc_consumer *c, const struct zkc_owned *list, size_t count)
 {
     c->stopped_count = 0;
-    if (!reserve_positions(c, count)) {
-        log_line(c->log, 3, LOG_FACILITY_OFFSET,
-                 "out of memory: what was consumed since the last commit is not committed");
+    if (!member_reserve_positions(c, count))
         return;
-    }
     for (size_t i = 0; i < count; i++)
         c->stopped[c->stopped_count++] =
             (struct group_position){list[i].topic, list[i].partition, list[i].offset, 0};
@@ -94,6 +112,10 @@ static void keep_current_positions(zkc_consumer *c)
 {
     struct zkc_owned *list;
     size_t count;
+    if (c->safe) {
+        member_safe_keep_positions(c);
+        return;
+    }
     fetching_owned(c->fetching, &list, &count);
     keep_positions(c, list, count);
 }
@@ -109,7 +131,7 @@ static void feed_commit(zkc_consumer *c, struct commit *commit)
         in.commit.count = c->stopped_count;
         in.commit.all_owned = true;
     }
-    if (c->state >= CONSUMER_SESSION || (!c->compat && !c->reader)) {
+    if (c->state >= CONSUMER_SESSION || !has_machine(c)) {
         consumer_commit_done(c, commit, ZKC_ERR_CLOSED);
         return;
     }
@@ -139,10 +161,28 @@ static bool feed_unsent(zkc_consumer *c)
     return false;
 }
 
+/* What zk_safe asked for, and has to have before anything else. */
+static bool feed_safe(zkc_consumer *c)
+{
+    struct group_input in;
+    if (!c->safe)
+        return false;
+    if (c->positions_due) {
+        c->positions_due = false;
+        keep_current_positions(c);
+        feed_positions(c, GROUP_IN_POSITIONS);
+        return true;
+    }
+    if (!member_safe_take_input(c, &in))
+        return false;
+    feed(c, &in);
+    return true;
+}
+
 void member_drain(zkc_consumer *c)
 {
     while (!c->is_feeding) {
-        if (feed_unsent(c))
+        if (feed_safe(c) || feed_unsent(c))
             continue;
         struct commit *commit = commit_queue_take(&c->commits_new);
         if (commit) {
@@ -158,7 +198,9 @@ void member_drain(zkc_consumer *c)
             c->leave_fed = true;
             struct group_input in = {.type = GROUP_IN_LEAVE};
             feed(c, &in);
-            if (!c->compat && !c->reader)
+            if (c->safe) /* its gates are closed: who asks for more gets the end */
+                stream_hub_end(c->hub);
+            if (!has_machine(c))
                 member_close_session(c);
         } else {
             arm(c);
@@ -167,7 +209,7 @@ void member_drain(zkc_consumer *c)
     }
 }
 
-static void feed_and_drain(zkc_consumer *c, struct group_input *in)
+void member_feed(zkc_consumer *c, struct group_input *in)
 {
     feed(c, in);
     member_drain(c);
@@ -177,8 +219,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
+    zkc_consumer *c = arg;
     struct group_input in = {.type = GROUP_IN_TIME};
-    feed_and_drain(arg, &in);
+    if (c->safe_parts.is_session_wanted && !member_reopen(c))
+        c->safe_parts.is_session_wanted = false;
+    member_feed(c, &in);
 }
 
 /* ---- operations ---- */
@@ -187,6 +232,7 @@ struct sent {
     zkc_consumer *consumer;
     enum group_lane lane;
     uint32_t seq;
+    unsigned session_number;
     int64_t sent_ns;
     struct zk_op op; /* its path is `path`; without its data and the operations of a multi */
     size_t bytes;
@@ -207,7 +253,7 @@ static void on_result(const struct zk_result *result, void *user)
 {
     struct sent *s = user;
     zkc_consumer *c = s->consumer;
-    if (c->state >= CONSUMER_SESSION) {
+    if (c->state >= CONSUMER_SESSION || s->session_number != c->session_number) {
         free(s);
         return;
     }
@@ -220,14 +266,14 @@ static void on_result(const struct zk_result *result, void *user)
     tracing_op(c->tracing, s->lane, &s->op, result, s->bytes, s->sent_ns);
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {s->lane, s->seq, result}};
     free(s);
-    feed_and_drain(c, &in);
+    member_feed(c, &in);
 }
 
 static void on_chroot(const struct zk_result *result, void *user)
 {
     struct sent *s = user;
     zkc_consumer *c = s->consumer;
-    if (c->state >= CONSUMER_SESSION)
+    if (c->state >= CONSUMER_SESSION || s->session_number != c->session_number)
         free(s);
     else if (result->zk_rc != ZK_OK)
         on_result(result, s);
@@ -240,7 +286,9 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
     const char *path = zk_op_path(&o->op.op);
     size_t len = strlen(path) + 1;
     struct sent *s = malloc(sizeof *s + len);
-    if (!s) { /* as if the connection had been lost: the machine sends it again */
+    if (!s && o->op.lane >= GROUP_LANE_COUNT)
+        abort(); /* as zk_session_send() would, of which there can be any number */
+    if (!s) {    /* as if the connection had been lost: the machine sends it again */
         log_line(c->log, 3, LOG_FACILITY_ZK, "out of memory: an operation waits");
         c->unsent[o->op.lane] = o->op.seq;
         return;
@@ -248,6 +296,7 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
     *s = (struct sent){.consumer = c,
                        .lane = o->op.lane,
                        .seq = o->op.seq,
+                       .session_number = c->session_number,
                        .sent_ns = c->tracing ? loop_now_ns() : 0,
                        .op = o->op.op,
                        .bytes = zk_op_bytes(&o->op.op)};
@@ -262,7 +311,7 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
 
 /* ---- the application's part of a rebalance ---- */
 
-static void tell_rebalance(zkc_consumer *c, enum zkc_rebalance_kind kind, struct zkc_owned *list,
+void member_tell_rebalance(zkc_consumer *c, enum zkc_rebalance_kind kind, struct zkc_owned *list,
                            size_t count)
 {
     if (c->view.on_rebalance && (count > 0 || kind == ZKC_REBALANCE_ASSIGN))
@@ -284,7 +333,7 @@ static void stop(zkc_consumer *c, enum group_stop_why why)
     if (why == GROUP_STOP_LEAVE)
         stream_hub_end(c->hub);
     if (c->compat)
-        tell_rebalance(c, lost ? ZKC_REBALANCE_LOST : ZKC_REBALANCE_REVOKE, list, count);
+        member_tell_rebalance(c, lost ? ZKC_REBALANCE_LOST : ZKC_REBALANCE_REVOKE, list, count);
 }
 
 /* Each session has a lease of its own: a later one does not open the gates of an earlier. Without
@@ -334,7 +383,7 @@ static void assign(zkc_consumer *c, const struct group_output *o)
         list[i] = (struct zkc_owned){claim->topic, claim->partition, claim->thread, claim->offset};
     }
     if (!err && c->compat)
-        tell_rebalance(c, ZKC_REBALANCE_ASSIGN, list, o->assign.count);
+        member_tell_rebalance(c, ZKC_REBALANCE_ASSIGN, list, o->assign.count);
     if (!err)
         err = fetching_hold(c->fetching, list, o->assign.count, lease);
     gate_lease_unref(lease);
@@ -353,19 +402,19 @@ static void on_metadata(uint32_t seq, const char *failure, const struct group_le
         .type = GROUP_IN_METADATA,
         .metadata = {
             .seq = seq, .failed = failure != NULL, .text = failure, .list = list, .count = count}};
-    feed_and_drain(user, &in);
+    member_feed(user, &in);
 }
 
 void member_leader_lost(const char *topic, int32_t partition, void *consumer)
 {
     struct group_input in = {.type = GROUP_IN_LEADER_LOST, .leader_lost = {topic, partition}};
-    feed_and_drain(consumer, &in);
+    member_feed(consumer, &in);
 }
 
 static void on_offsets(const struct group_offsets_answer *answer, void *user)
 {
     struct group_input in = {.type = GROUP_IN_OFFSETS, .offsets = *answer};
-    feed_and_drain(user, &in);
+    member_feed(user, &in);
 }
 
 /* ---- outputs ---- */
@@ -473,7 +522,7 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
     case GROUP_OUT_VOID:
     case GROUP_OUT_WAITING:
     case GROUP_OUT_EVICTED:
-    case GROUP_OUT_FOREIGN: break; /* of zk_safe, which is not bound yet */
+    case GROUP_OUT_FOREIGN: break; /* member_safe_carry_out() */
     }
 }
 
@@ -488,7 +537,8 @@ static void say_timeout(zkc_consumer *c, int32_t granted_ms)
              "the server granted a session timeout of %d ms; %d were asked for "
              "(zookeeper.session.timeout.ms; the server's minSessionTimeout and maxSessionTimeout)",
              granted_ms, c->view.zookeeper_session_timeout_ms);
-    if (conf_retries_too_short(&c->view, granted_ms, text, sizeof text))
+    if (c->view.mode == CONF_MODE_COMPAT &&
+        conf_retries_too_short(&c->view, granted_ms, text, sizeof text))
         log_line(c->log, 4, LOG_FACILITY_CONF, "%s", text);
 }
 
@@ -506,25 +556,33 @@ static void connected(zkc_consumer *c, const struct zk_session_event *event)
     c->connect_sent_ms = event->connect_sent_ms;
     event_del(c->connect_timer);
     consumer_check_waiters(c);
+    if (event->is_new)
+        member_safe_connected(c, event->session_id);
     struct group_input in = {.type = GROUP_IN_CONNECTED,
                              .connected = {.session_id = event->session_id,
                                            .timeout_ms = event->timeout_ms,
                                            .is_new = event->is_new,
                                            .connect_sent_ms = event->connect_sent_ms}};
-    feed_and_drain(c, &in);
+    member_feed(c, &in);
 }
 
 static void expired(zkc_consumer *c, const struct zk_session_event *event)
 {
     c->expirations++;
+    member_safe_session_over(c);
     tracing_session(c->tracing, "expired", event->session_id, NULL);
     consumer_error(c, ZKC_ERR_ZOOKEEPER,
                    "the ZooKeeper session 0x%llx has expired: registration and ownership are gone; "
-                   "registering again. What is delivered until the rebalance may be delivered by "
-                   "others too",
-                   (unsigned long long)event->session_id);
+                   "registering again. %s",
+                   (unsigned long long)event->session_id,
+                   c->safe ? "What was not committed will be delivered again"
+                           : "What is delivered until the rebalance may be delivered by others "
+                             "too");
     struct group_input in = {.type = GROUP_IN_EXPIRED};
-    feed_and_drain(c, &in);
+    feed(c, &in);
+    if (c->safe) /* whatever of it is out does not count any more */
+        fetching_void(c->fetching, 0, NULL);
+    member_drain(c);
 }
 
 static void on_event(const struct zk_session_event *event, void *user)
@@ -537,9 +595,10 @@ static void on_event(const struct zk_session_event *event, void *user)
     case ZK_SESSION_EVENT_CONNECTED: connected(c, event); break;
     case ZK_SESSION_EVENT_SUSPENDED:
         log_line(c->log, 4, LOG_FACILITY_ZK,
-                 "connection to ZooKeeper lost; messages flow on, claims and commits wait");
+                 "connection to ZooKeeper lost; messages flow %s, claims and commits wait",
+                 c->safe ? "until the lease ends" : "on");
         tracing_session(c->tracing, "disconnected", event->session_id, NULL);
-        feed_and_drain(c, &in);
+        member_feed(c, &in);
         break;
     case ZK_SESSION_EVENT_EXPIRED: expired(c, event); break;
     case ZK_SESSION_EVENT_AUTH_FAILED:
@@ -557,7 +616,7 @@ static void on_watch(const struct zk_watch_event *event, void *user)
         return;
     tracing_watch(c->tracing, event);
     struct group_input in = {.type = GROUP_IN_WATCH, .watch = *event};
-    feed_and_drain(c, &in);
+    member_feed(c, &in);
 }
 
 static void on_session_log(int level, const char *cause, const char *text, void *user)
@@ -579,11 +638,10 @@ static void on_connect_timeout(evutil_socket_t fd, short what, void *arg)
     consumer_check_waiters(c);
 }
 
-enum zkc_err member_open(zkc_consumer *c)
+enum zkc_err member_reopen(zkc_consumer *c)
 {
-    struct event_base *base = loop_base(c->loop);
     struct zk_session_config config = {
-        .base = base,
+        .base = loop_base(c->loop),
         .resolver = loop_resolver(c->loop),
         .connect = c->view.zookeeper_connect,
         .session_timeout_ms = c->view.zookeeper_session_timeout_ms,
@@ -593,14 +651,21 @@ enum zkc_err member_open(zkc_consumer *c)
         .on_log = on_session_log,
         .user = c,
     };
-    c->dial = (struct dial){.base = base, .resolver = config.resolver, .conf = &c->view};
+    c->session_number++;
+    c->session = config.resolver ? zk_session_new(&config) : NULL;
+    return c->session ? ZKC_OK : ZKC_ERR_NOMEM;
+}
+
+enum zkc_err member_open(zkc_consumer *c)
+{
+    struct event_base *base = loop_base(c->loop);
+    c->dial = (struct dial){.base = base, .resolver = loop_resolver(c->loop), .conf = &c->view};
     rng_init(&c->dial.rng, rng_next(&c->rng));
     if (c->view.offsets_in_kafka && !(c->offsets = offset_channel_new(&c->dial, on_offsets, c)))
         return ZKC_ERR_NOMEM;
     c->timer = evtimer_new(base, on_timer, c);
     c->connect_timer = evtimer_new(base, on_connect_timeout, c);
-    c->session = config.resolver ? zk_session_new(&config) : NULL;
-    if (!c->timer || !c->connect_timer || !c->session)
+    if (!c->timer || !c->connect_timer || member_reopen(c))
         return ZKC_ERR_NOMEM;
     int ms = c->view.zookeeper_connection_timeout_ms;
     struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
@@ -612,7 +677,19 @@ static void on_session_closed(bool is_released, void *user)
 {
     zkc_consumer *c = user;
     c->session = NULL;
-    consumer_finish(c, is_released);
+    c->was_released = is_released;
+    if (c->state >= CONSUMER_SESSION)
+        consumer_finish(c, is_released);
+    else
+        member_safe_session_closed(c);
+}
+
+/* Of an evicted member: the consumer goes on without a session. */
+void member_close_evicted(zkc_consumer *c)
+{
+    c->session_number++;
+    tracing_session(c->tracing, "close", zk_session_id(c->session), NULL);
+    zk_session_close(c->session, c->view.zookeeper_session_timeout_ms, on_session_closed, c);
 }
 
 void member_close_session(zkc_consumer *c)
@@ -620,6 +697,13 @@ void member_close_session(zkc_consumer *c)
     if (c->state >= CONSUMER_SESSION)
         return;
     c->state = CONSUMER_SESSION;
+    member_safe_session_over(c);
+    if (!c->session) { /* an evicted member's, closed already */
+        consumer_finish(c, c->was_released);
+        return;
+    }
+    if (c->safe_parts.is_evicting) /* it is being closed */
+        return;
     tracing_session(c->tracing, "close", zk_session_id(c->session), NULL);
     int64_t left_ms = c->close_at_ms - loop_now_ms();
     zk_session_close(c->session, left_ms > 1 ? left_ms : 1, on_session_closed, c);
@@ -641,6 +725,7 @@ void member_free(zkc_consumer *c)
     zk_compat_free(c->compat);
     gate_lease_unref(c->fence);
     c->fence = NULL;
+    member_safe_free(c);
     reader_free(c->reader);
     c->compat = NULL;
     c->reader = NULL;
@@ -681,8 +766,9 @@ static enum commit_store store_of(const zkc_consumer *c)
                                      : COMMIT_TO_KAFKA;
 }
 
-/* What is the same for fixed topics and for a filter. */
-static struct zk_compat_config machine_config(zkc_consumer *c)
+/* `list`: fixed topics, or one: a filter's expression. */
+static enum zkc_err new_machine(zkc_consumer *c, const struct zk_subscription *list, size_t count,
+                                enum zk_pattern pattern)
 {
     static const enum zk_variant variants[] = {[CONF_VARIANT_08] = ZK_VARIANT_0_8,
                                                [CONF_VARIANT_07] = ZK_VARIANT_0_7,
@@ -694,13 +780,18 @@ static struct zk_compat_config machine_config(zkc_consumer *c)
     static const enum zk_fence fences[] = {[CONF_FENCE_NONE] = ZK_FENCE_NONE,
                                            [CONF_FENCE_DISCONNECT] = ZK_FENCE_DISCONNECT,
                                            [CONF_FENCE_LEASE] = ZK_FENCE_LEASE};
-    return (struct zk_compat_config){
+    if (c->view.mode == CONF_MODE_SAFE)
+        return member_safe_new(c, list, count, pattern);
+    struct zk_compat_config config = {
         .offsets_in = store_of(c),
         .offsets_channel_backoff_ms = c->view.offsets_channel_backoff_ms,
         .offsets_channel_timeout_ms = c->view.offsets_channel_timeout_ms,
         .offsets_commit_retries = (uint32_t)c->view.offsets_commit_retries_max,
         .group = c->group,
         .consumer_id = c->id,
+        .subscriptions = list,
+        .subscription_count = count,
+        .pattern = pattern,
         .variant = variants[c->view.variant],
         .strategy = strategies[c->view.strategy],
         .watch_brokers = c->view.watch_brokers,
@@ -721,6 +812,7 @@ static struct zk_compat_config machine_config(zkc_consumer *c)
         .refresh_leader_backoff_ms = c->view.refresh_leader_backoff_ms,
         .seed = rng_next(&c->rng),
     };
+    return zk_compat_new(&config, loop_now_ms(), &c->compat);
 }
 
 enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *list, size_t count)
@@ -735,10 +827,7 @@ enum zkc_err member_subscribe(zkc_consumer *c, const struct zkc_subscription *li
         for (int32_t k = 0; ok && k < list[i].streams; k++)
             ok = stream_new(c->hub, list[i].topic, k) != NULL;
     }
-    struct zk_compat_config config = machine_config(c);
-    config.subscriptions = subscriptions;
-    config.subscription_count = count;
-    enum zkc_err err = ok ? zk_compat_new(&config, loop_now_ms(), &c->compat) : ZKC_ERR_NOMEM;
+    enum zkc_err err = ok ? new_machine(c, subscriptions, count, ZK_PATTERN_STATIC) : ZKC_ERR_NOMEM;
     if (!err) {
         tracing_start(c->tracing, topics, count, streams_of_each(list, count));
         begin(c);
@@ -773,12 +862,8 @@ enum zkc_err member_subscribe_filter(zkc_consumer *c, const struct zkc_filter *f
     stream_hub_share(c->hub);
     for (int32_t k = 0; !err && k < filter->streams; k++)
         err = stream_new(c->hub, filter->topics, k) ? ZKC_OK : ZKC_ERR_NOMEM;
-    struct zk_compat_config config = machine_config(c);
-    config.subscriptions = &subscription;
-    config.subscription_count = 1;
-    config.pattern = pattern;
     if (!err)
-        err = zk_compat_new(&config, loop_now_ms(), &c->compat);
+        err = new_machine(c, &subscription, 1, pattern);
     if (err)
         return err;
     tracing_start(c->tracing, &filter->topics, 1, filter->streams);
@@ -827,5 +912,7 @@ const char *member_state_name(const zkc_consumer *c)
 {
     if (c->compat)
         return zk_compat_state_name(c->compat);
+    if (c->safe)
+        return zk_safe_state_name(c->safe);
     return c->reader ? reader_state_name(c->reader) : "new";
 }

@@ -16,6 +16,7 @@ static void add_stream(zkc_stream *stream, struct json *j)
     json_int(j, "messages", (int64_t)n.messages);
     json_int(j, "bytes", (int64_t)n.bytes);
     json_int(j, "reports", (int64_t)n.reports);
+    json_int(j, "late", (int64_t)n.late);
     json_object_end(j);
 }
 
@@ -33,8 +34,8 @@ static void add_group(const zkc_consumer *c, struct json *j)
 static void add_zookeeper(const zkc_consumer *c, struct json *j)
 {
     json_object_begin(j, "zookeeper");
-    json_bool(j, "connected", zk_session_is_connected(c->session));
-    json_hex(j, "session", (uint64_t)zk_session_id(c->session));
+    json_bool(j, "connected", c->session && zk_session_is_connected(c->session));
+    json_hex(j, "session", c->session ? (uint64_t)zk_session_id(c->session) : 0);
     json_int(j, "operations", (int64_t)c->operations);
     json_int(j, "expirations", (int64_t)c->expirations);
     json_object_end(j);
@@ -50,6 +51,7 @@ void stats_tell(zkc_consumer *c)
     json_int(&j, "monotonic_ms", loop_now_ns() / 1000000);
     add_group(c, &j);
     add_zookeeper(c, &j);
+    member_safe_stats(c, &j);
     fetching_stats(c->fetching, &j);
     json_list_begin(&j, "streams");
     stream_hub_each(c->hub, add_stream, &j);

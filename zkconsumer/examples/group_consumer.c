@@ -75,10 +75,12 @@ int main(int argc, char **argv)
     while (!is_stopping) {
         struct zkc_message m;
         err = zkc_stream_next(stream, 500, &m); /* half a second: to look at is_stopping */
-        if (err == ZKC_OK)
+        if (err == ZKC_OK) {
             print(&m);
-        else if (err != ZKC_ERR_TIMED_OUT)
+            zkc_message_acknowledge(&m); /* done with it: asking for the next would say so, too */
+        } else if (err != ZKC_ERR_TIMED_OUT) {
             break; /* the first rebalance was given up, for example */
+        }
     }
     if (err && err != ZKC_ERR_TIMED_OUT)
         fprintf(stderr, "%s\n", zkc_err_text(err));

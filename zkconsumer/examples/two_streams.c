@@ -102,6 +102,7 @@ static void *run(void *user)
             continue;
         }
         work(w, &m);
+        zkc_message_acknowledge(&m);
         w->messages++;
         remember(w, &m);
         if (w->uncommitted >= COMMIT_MESSAGES)

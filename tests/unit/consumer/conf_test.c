@@ -90,9 +90,8 @@ static const struct set_case {
     {"group.protocol", "classic", NULL, "group.protocol=classic is not available"},
     {"group.protocol", "consumer", NULL, "use zookeeper"},
     {"zookeeper.mode", "compat", "compat", NULL},
-    {"zookeeper.mode", "safe", NULL,
-     "zookeeper.mode=safe is not available in this version; use compat"},
-    {"zookeeper.mode", "fast", NULL, "compat"},
+    {"zookeeper.mode", "safe", "safe", NULL},
+    {"zookeeper.mode", "fast", NULL, "compat, safe"},
     {"zookeeper.variant", "documented", "documented", NULL},
     {"zookeeper.variant", "0.9", NULL, "0.8, 0.7, documented"},
     {"zookeeper.watch.brokers", "true", "true", NULL},
@@ -597,6 +596,7 @@ static const struct mode_case {
     {"acknowledgement.mode", "next", false, true},
     {"acknowledgement.mode", "explicit", false, true},
     {"max.poll.interval.ms", "1000", true, true},
+    {"offsets.storage", "kafka", true, false},
     {"partition.assignment.strategy", "ceil", true, true},
     {"rebalance.max.retries", "9", true, true},
     {"zookeeper.claim", "auto", true, true},
@@ -648,7 +648,42 @@ static void test_settings_of_the_other_mode(void **state)
     (void)state;
     for (const struct mode_case *c = mode_cases; c < mode_cases + ARRAY_LEN(mode_cases); c++) {
         check_mode_case(c, false);
+        check_mode_case(c, true);
     }
+}
+
+static void test_switches_by_mode(void **state)
+{
+    zkc_conf *conf = *state;
+    struct warned warned;
+    set(conf, "zookeeper.connect", "a:1");
+    set(conf, "zookeeper.mode", "safe");
+    struct conf_view v = read_view(conf, &warned);
+    assert_int_equal(v.mode, CONF_MODE_SAFE);
+    assert_true(v.claim_multi && v.release_session && v.commit_session && v.watch_owners);
+    assert_true(v.coalesce && v.keep_unmoved);
+    assert_false(v.sync_before_read || v.observer_process || v.probe_sync || v.is_acknowledged);
+    assert_int_equal(v.fence, CONF_FENCE_LEASE);
+    assert_int_equal(v.hand_over_ms, 4000);
+    assert_int_equal(v.poll_interval_ms_max, 300000);
+    set(conf, "zookeeper.claim", "single");
+    set(conf, "zookeeper.release", "blind");
+    set(conf, "zookeeper.commit", "blind");
+    set(conf, "zookeeper.watch.owners", "false");
+    set(conf, "zookeeper.coalesce", "false");
+    set(conf, "zookeeper.keep.unmoved", "false");
+    set(conf, "zookeeper.sync.before.read", "true");
+    set(conf, "zookeeper.observer", "process");
+    set(conf, "zookeeper.lease.probe", "sync");
+    set(conf, "zookeeper.fence", "disconnect");
+    set(conf, "acknowledgement.mode", "explicit");
+    v = read_view(conf, &warned);
+    assert_false(v.claim_multi || v.release_session || v.commit_session || v.watch_owners);
+    assert_false(v.coalesce || v.keep_unmoved);
+    assert_true(v.sync_before_read && v.observer_process && v.probe_sync && v.is_acknowledged);
+    assert_int_equal(v.fence, CONF_FENCE_DISCONNECT);
+    set(conf, "zookeeper.fence", "none");
+    assert_int_equal(read_view(conf, &warned).fence, CONF_FENCE_NONE);
 }
 
 static void test_a_poll_limit_in_compat_is_told(void **state)
@@ -748,6 +783,7 @@ int main(void)
         T(test_view_of_the_switches),
         T(test_view_of_the_rest),
         T(test_settings_that_contradict_each_other),
+        T(test_switches_by_mode),
         T(test_a_poll_limit_in_compat_is_told),
         cmocka_unit_test(test_settings_of_the_other_mode),
         T(test_attempts_that_end_before_the_session),

@@ -79,7 +79,8 @@ ZKC_API void zkc_conf_set_on_error(zkc_conf *conf, zkc_error_fn *fn);
 
 enum zkc_rebalance_kind {
     ZKC_REBALANCE_ASSIGN, /* claimed; fetching starts when the callback returns */
-    ZKC_REBALANCE_REVOKE, /* fetching has stopped; committed and released after the callback */
+    ZKC_REBALANCE_REVOKE, /* fetching has stopped; committed and released after the callback, in
+                           * safe when what was taken is finished */
     ZKC_REBALANCE_LOST    /* no longer ours, and perhaps another's already: do not commit */
 };
 
@@ -91,7 +92,8 @@ struct zkc_owned {
                      * REVOKE, LOST: the position reached */
 };
 
-/* Partitions come and go. In ASSIGN the callback may change list[i].offset. It may call any function
+/* Partitions come and go: with zookeeper.mode=compat all at once, in every rebalance; with safe only
+ * those that come or go now, the others flow on. In ASSIGN the callback may change list[i].offset. It may call any function
  * of the consumer but those that wait (zkc_consumer_close is allowed: it takes effect after the
  * callback has returned). */
 typedef void zkc_rebalance_fn(zkc_consumer *consumer, enum zkc_rebalance_kind kind,

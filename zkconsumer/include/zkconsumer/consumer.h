@@ -161,7 +161,9 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_owned(zkc_consumer *consumer, z
 ZKC_API const char *zkc_consumer_id(const zkc_consumer *consumer);
 
 /* Ends the consumer: streams end, offsets are committed (auto.commit.enable), the session is closed
- * and with it registration and ownership are given back. Returns at once; `on_closed` (may be NULL)
+ * and with it registration and ownership are given back. In safe, what the application has in its
+ * hands is waited for, up to zookeeper.hand.over.ms: who closes after the last message should have
+ * acknowledged it, or asked for one more. Returns at once; `on_closed` (may be NULL)
  * is the last of all callbacks and comes after at most timeout_ms. Allowed in every callback.
  * ZKC_ERR_CLOSED: closing already, `on_closed` is not taken.
  *

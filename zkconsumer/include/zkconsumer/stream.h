@@ -63,7 +63,7 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_stream_next(zkc_stream *stream, int time
  * ZKC_ERR_NOT_OWNED  the partition has been given away since, or lost: it is not committed, and
  *                    others may get the message again
  * ZKC_ERR_INVALID    nothing to acknowledge: a report, or zookeeper.mode=compat */
-ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_message_acknowledge(const struct zkc_message *message);
+ZKC_API enum zkc_err zkc_message_acknowledge(const struct zkc_message *message);
 
 /* A descriptor that is readable while zkc_stream_next(stream, 0) may have something to return; for
  * poll, select, epoll or libevent. It stays readable after the end, as a file does. It belongs to the

@@ -1,0 +1,450 @@
+"""Members with zookeeper.mode=safe: what they promise (docs/safe-mode.md), on a real ZooKeeper and a
+real broker, while messages are written all the time."""
+import time
+
+from lib.group import range_layout
+from lib.ledger import Traffic
+from lib.members import Account
+from lib.waiting import wait_for
+
+SAFE = {"zookeeper.mode": "safe", "zookeeper.session.timeout.ms": 3000,
+        "auto.commit.interval.ms": 200}
+TICK = {"tickTime": 500}
+
+
+def expect(what, seen, wanted):
+    assert seen == wanted, "%s: %r, expected %r" % (what, seen, wanted)
+
+
+def told(process, name):
+    """[[kind, partitions]] as the rebalance callback got them; calls of one kind in a row are one."""
+    result = []
+    for kind, owned in process.rebalances(name):
+        partitions = {partition for _, partition in owned}
+        if result and result[-1][0] == kind:
+            result[-1][1] |= partitions
+        else:
+            result.append([kind, partitions])
+    return result
+
+
+class World:
+    """A cluster with one topic and its traffic, and members of the group g by name."""
+
+    def __init__(self, t, partitions=4, rate=20):
+        self.t, self.partitions = t, partitions
+        self.cluster = t.cluster(zookeeper_properties=TICK)
+        self.cluster.create_topic("t", partitions)
+        self.group = t.group(self.cluster, "g")
+        self.proxy = t.zookeeper_proxy(self.cluster)
+        self.traffic = Traffic(self.cluster, "t", rate)
+        t.defer(self.traffic.close)
+        self.gone = []      # processes that are no more, with what they received
+        self.there = {}     # name -> its process
+
+    def join(self, name, settings=None, process=None):
+        process = process or self.t.our_members(self.cluster, "g", "ours-" + name)
+        process.open(name, {**SAFE, **(settings or {})}, zookeeper=self.proxy.listen(name))
+        process.streams(name, t=1)
+        self.there[name] = process
+        return process
+
+    def settled(self, names=None):
+        """Waits until each partition is owned as the rule gives it (range and ceil agree where these
+        tests use them), by the session of its member, and everybody delivers."""
+        names = sorted(names or self.there)
+        layout = range_layout(self.partitions, ["g_%s-0" % name for name in names])
+        self.group.wait_for_exact_owners("t", layout)
+        self.flows(names)
+
+    def flows(self, names):
+        counts = {name: self.count(name) for name in names}
+        wait_for(lambda: all(self.count(name) > counts[name] for name in names),
+                 "messages at each of %s" % names, 60)
+
+    def count(self, name):
+        return len(self.there[name].messages(name))
+
+    def leave(self, name):
+        process = self.there.pop(name)
+        expect("close of %s" % name, process.close_wait(name)[0], "ZKC_OK")
+        process.finish()
+        self.gone.append(process)
+
+    def kill(self, name):
+        process = self.there.pop(name)
+        process.kill()
+        self.gone.append(process)
+
+    def messages(self):
+        processes = {id(p): p for p in [*self.gone, *self.there.values()]}
+        return [m for process in processes.values() for m in process.messages()]
+
+    def end(self, duplicates_max=0):
+        """Everything is delivered, everybody leaves; the account."""
+        written = set(self.traffic.stop())
+        wait_for(lambda: written <= {(m.partition, m.offset) for m in self.messages()},
+                 "the last messages", 60)
+        for name in sorted(self.there):
+            self.leave(name)
+        Account(written, self.messages()).check(duplicates_max)
+        last = {p: max(o for q, o in written if q == p) + 1 for p in range(self.partitions)}
+        expect("committed", self.group.offsets("t"), last)
+        return written
+
+
+# ---- joining and leaving ----
+
+def test_join_and_leave(t):
+    """Nothing is delivered twice, and what does not move flows on: each member is told only of what
+    comes and goes."""
+    world = World(t)
+    a = world.join("a")
+    world.settled()
+    b = world.join("b")
+    world.settled()
+    expect("what a was told", told(a, "a"), [["assign", {0, 1, 2, 3}], ["revoke", {2, 3}]])
+    expect("what b was told", told(b, "b"), [["assign", {2, 3}]])
+    world.leave("a")
+    world.settled()
+    expect("what b was told at last", told(b, "b"), [["assign", {0, 1, 2, 3}]])
+    expect("reports", b.reports("b"), [])
+    world.end()
+
+
+def test_a_member_that_is_killed(t):
+    """Its share goes to the others when its session ends; what it had not committed comes again."""
+    world = World(t)
+    world.join("a")
+    world.join("b")
+    world.settled()
+    world.kill("b")
+    world.settled()
+    # twice: what b was given in one commit interval (and the last one, which it was not done with)
+    world.end(duplicates_max=2 * 60)
+
+
+def test_restart_with_the_same_id(t):
+    """A process that is killed and started again with its id waits for its former session to end, and
+    takes nothing that is of that session for its own."""
+    world = World(t)
+    world.join("a")
+    world.settled()
+    old = world.group.member_session("g_a")
+    world.kill("a")
+    world.join("a", process=t.our_members(world.cluster, "g", "again"))
+    wait_for(lambda: world.group.member_session("g_a") not in (None, old), "a new registration", 30)
+    world.settled()
+    world.end(duplicates_max=4 * 60)
+
+
+# ---- the lease: zombies, cuts ----
+
+def times_of(process, name):
+    return [at for at, _ in process.timed_messages(name)]
+
+
+def test_a_process_that_is_stopped_for_longer_than_its_session(t):
+    """SIGSTOP: when it goes on, its session is over and others own its partitions; it hands out
+    nothing more of them, but what was in flight."""
+    world = World(t)
+    a, b = world.join("a"), world.join("b")
+    world.settled()
+    a.process.pause()
+    world.settled(["b"])
+    world.flows(["b"])
+    before, stopped = world.count("a"), {(m.partition, m.offset) for m in b.messages("b")}
+    a.process.resume()
+    wait_for(lambda: any(kind == "lost" for kind, _ in told(a, "a")), "a to learn of it", 30)
+    lost_at = [at for at, line in a.process.timed_lines() if line.startswith("rebalance a lost")][0]
+    late = [m for at, m in a.timed_messages("a")[before:]
+            if at <= lost_at and (m.partition, m.offset) in stopped]
+    assert len(late) <= 1, "handed out after the lease: %r" % late
+    world.settled()
+    world.end(duplicates_max=2 * 60)
+
+
+def test_a_silent_link(t):
+    """What test_black_hole_shows_the_overlap shows of compat does not happen: a member that does not
+    hear from ZooKeeper stops before its session can have ended."""
+    world = World(t)
+    a = world.join("a")
+    world.join("b")
+    world.settled()
+    world.proxy.hole("a")
+    world.group.wait_for_exact_owners("t", range_layout(4, ["g_b-0"]))
+    after = len(world.proxy.events), world.count("a")
+    world.flows(["b"])
+    world.flows(["b"])
+    expect("messages of a after its session", world.count("a"), after[1])
+    a_had = {(m.partition, m.offset) for m in a.messages("a")}
+    b_first = {p: min(m.offset for m in world.there["b"].messages("b") if m.partition == p)
+               for p in (0, 1)}
+    twice = [(p, o) for p, o in a_had if p in b_first and o >= b_first[p]]
+    world.proxy.heal("a")
+    a.wait_for_report("a", "expired")
+    world.settled()
+    # twice: what a was given between its last commit and the end of its lease
+    world.end(duplicates_max=len(twice))
+
+
+def test_same_session_again(t):
+    """A link that breaks again and again, for less than the lease: no partition is given back, nothing
+    is read again, nothing comes twice, and the session is the same."""
+    world = World(t)
+    a = world.join("a", {"zookeeper.session.timeout.ms": 10000})
+    world.settled()
+    session = world.group.member_session("g_a")
+    for _ in range(15):
+        world.proxy.cut("a")
+        world.flows(["a"])
+    expect("session", world.group.member_session("g_a"), session)
+    expect("what a was told", told(a, "a"), [["assign", {0, 1, 2, 3}]])
+    expect("claims", world.group.owner_sessions("t"), {p: session for p in range(4)})
+    world.end()
+
+
+def test_delivery_resumes_in_the_same_session(t):
+    """The link is silent for longer than the lease lasts, but comes back before the session ends: the
+    member stands still and goes on where it stopped."""
+    world = World(t)
+    a = world.join("a", {"zookeeper.session.timeout.ms": 3000})
+    world.settled()
+    session = world.group.member_session("g_a")
+    world.proxy.hole("a", "down")  # requests and pings reach the server: the session lives on
+
+    def stands_still():
+        count = world.count("a")
+        time.sleep(0.5)
+        return world.count("a") == count
+
+    wait_for(stands_still, "a to stand still", 20, 0.01)
+    world.proxy.heal("a")
+    world.flows(["a"])
+    if world.group.member_session("g_a") == session:  # it was in time
+        expect("what a was told", told(a, "a"), [["assign", {0, 1, 2, 3}]])
+        world.end()
+    else:
+        world.settled()
+        world.end(duplicates_max=4 * 60)
+
+
+# ---- handing over ----
+
+def test_a_slow_application_finishes_first(t):
+    """The heir starts when the application has finished what it holds, and behind it."""
+    world = World(t)
+    a = world.join("a")
+    world.settled()
+    a.command("work", "a", 1000)
+    b = world.join("b")
+    world.settled()
+    a.command("work", "a", 0)
+    expect("reports", a.reports("a"), [])
+    expect("what b was told", told(b, "b"), [["assign", {2, 3}]])
+    world.end()
+
+
+def test_an_application_that_does_not_finish(t):
+    """After zookeeper.hand.over.ms what it holds does not count any more; the heir gets that again,
+    and nothing else."""
+    world = World(t)
+    a = world.join("a", {"zookeeper.hand.over.ms": 500, "acknowledgement.mode": "next"})
+    world.settled()
+    a.take("a", 3)
+    wait_for(lambda: (lambda n: (time.sleep(0.5), world.count("a") == n)[1])(world.count("a")),
+             "a to stand still with one message in its hands", 20)
+    last = a.messages("a")[-1]
+    world.join("b")
+    world.group.wait_for_exact_owners("t", range_layout(4, ["g_a-0", "g_b-0"]))
+    said = [text for _, _, text in a.log_lines("a") if "time for handing over is up" in text]
+    expect("warnings", len(said), 1 if last.partition in (2, 3) else 0)
+    a.command("ack", "a")
+    code = a.wait_for_event("acknowledged", "a")
+    expect("the late acknowledgement", code, ["ZKC_ERR_NOT_OWNED" if said else "ZKC_OK"])
+    a.take("a", -1)
+    world.settled()
+    world.end(duplicates_max=1)
+
+
+def test_explicit_acknowledgement(t):
+    """Asking for more commits nothing; what is acknowledged is committed; after a kill everything else
+    comes again."""
+    world = World(t, rate=5)
+    a = world.join("a", {"acknowledgement.mode": "explicit"})
+    world.settled()
+    world.flows(["a"])
+    time.sleep(0.6)  # some commit intervals
+    expect("committed", world.group.offsets("t"), {p: 0 for p in range(4)})
+    a.take("a", 0)
+    a.command("ack", "a")
+    acknowledged = a.wait_for_event("acknowledged", "a")
+    expect("acknowledged", acknowledged, ["ZKC_OK"])
+    wait_for(lambda: any(world.group.offsets("t").values()), "the commit")
+    (partition, offset), = [item for item in world.group.offsets("t").items() if item[1]]
+    got = [m.offset for m in a.messages("a") if m.partition == partition]
+    assert offset - 1 in got, (offset, got)
+    world.kill("a")
+    world.join("b")
+    world.settled()
+    first = min(m.offset for m in world.there["b"].messages("b") if m.partition == partition)
+    expect("where b begins", first, offset)
+    world.end(duplicates_max=10000)
+
+
+def test_close_with_a_message_in_hand(t):
+    """Closing waits for what the application holds; what it finished is committed."""
+    world = World(t)
+    a = world.join("a", {"zookeeper.hand.over.ms": 20000})
+    world.settled()
+    a.command("work", "a", 700)
+    count = world.count("a")
+    wait_for(lambda: world.count("a") > count, "the next message", every_s=0.01)
+    a.command("work", "a", 0)
+    world.leave("a")
+    world.join("b")
+    world.settled()
+    world.end()
+
+
+# ---- eviction ----
+
+def test_an_application_that_stops_polling(t):
+    world = World(t)
+    a = world.join("a", {"max.poll.interval.ms": 2000})
+    world.join("b")
+    world.settled()
+    a.take("a", 1)
+    text = a.wait_for_report("a", "max.poll.interval.ms", 30)
+    assert "joins again" in text, text
+    wait_for(lambda: world.group.members() == ["g_b"], "a to be gone", 10)
+    world.settled(["b"])
+    a.take("a", -1)
+    world.settled()
+    world.end(duplicates_max=1)
+
+
+# ---- foreigners ----
+
+def test_a_foreigner_deletes_owner_nodes(t):
+    """An owner node that somebody deletes is lost: its partition stops, and is claimed again."""
+    world = World(t)
+    a = world.join("a")
+    world.settled()
+    for partition in (1, 2):
+        world.cluster.zk.delete("/consumers/g/owners/t/%d" % partition)
+    wait_for(lambda: [kind for kind, _ in told(a, "a")] == ["assign", "lost", "assign"],
+             "a to notice", 20)
+    world.settled()
+    expect("claims", {p: world.cluster.zk.exists("/consumers/g/owners/t/%d" % p).version
+                      for p in range(4)}, {p: 1 for p in range(4)})
+    world.end(duplicates_max=2 * 60)
+
+
+def test_an_odd_registration(t):
+    """Somebody registers what cannot be read: it is reported by its id, and the others go on."""
+    world = World(t)
+    a = world.join("a")
+    world.settled()
+    world.cluster.zk.create("/consumers/g/ids/g_odd", b"\xff{not json", ephemeral=True)
+    wait_for(lambda: [text for _, _, text in a.log_lines("a") if "g_odd" in text], "a line with its id")
+    world.flows(["a"])
+    world.join("b")
+    world.settled()
+    world.cluster.zk.delete("/consumers/g/ids/g_odd")
+    world.flows(["a", "b"])
+    world.end()
+
+
+def test_a_foreign_write_of_an_offset(t):
+    """It is reported, and the next commit with progress overwrites it."""
+    world = World(t)
+    a = world.join("a")
+    world.settled()
+    world.group.set_offset("t", 1, 7000000)
+    text = a.wait_for_report("a", r"\[t,1\]", 30)
+    assert "7000000" in text, text
+    wait_for(lambda: world.group.offsets("t")[1] < 7000000, "the next commit")
+    world.end()
+
+
+def test_a_forced_reset_is_obeyed(t):
+    """An offset with a leading zero is a request of a tool to a live owner."""
+    world = World(t)
+    a = world.join("a")
+    world.settled()
+    wait_for(lambda: world.group.offsets("t").get(2, 0) > 20, "progress")
+    world.group.set_offset("t", 2, "005")
+    wait_for(lambda: [m.offset for m in a.messages("a") if m.partition == 2].count(5) == 2,
+             "offset 5 once more", 30)
+    world.flows(["a"])
+    expect("written plainly", {type(o) for o in world.group.offsets("t").values()}, {int})
+    world.end(duplicates_max=10000)
+
+
+# ---- beside others ----
+
+def beside(t, others):
+    """Members of ours in compat, or Java's: one owner node for each partition at each settled point,
+    nothing lost."""
+    world = World(t)
+    world.join("a")
+    world.settled()
+    others(world, "b")
+    world.settled()
+    world.join("c")
+    threads = ["g_%s-0" % name for name in "abc"]
+    world.group.wait_for_exact_owners("t", range_layout(4, threads))
+    world.leave("a")
+    world.settled(["b", "c"])
+    return world
+
+
+def test_beside_compat(t):
+    def compat(world, name):
+        world.join(name, {"zookeeper.mode": "compat", "rebalance.backoff.ms": 1000})
+    beside(t, compat).end(duplicates_max=4 * 60)
+
+
+def test_beside_java(t):
+    def java(world, name):
+        members = t.java_members(world.cluster, "g", name="java")
+        members.open(name, {"zookeeper.session.timeout.ms": 3000, "auto.commit.interval.ms": 200,
+                            "rebalance.backoff.ms": 1000}, zookeeper=world.proxy.listen(name))
+        members.streams(name, t=1)
+        world.there[name] = members
+    world = beside(t, java)
+    java = world.there.pop("b")
+    java.close_wait("b")
+    world.gone.append(java)
+    world.settled()
+    world.end(duplicates_max=4 * 60)
+
+
+# ---- one observer for the process ----
+
+def test_an_observer_of_the_process(t):
+    """Its members read the group through one session; when its link is gone they read by themselves."""
+    world = World(t, 6)
+    shared = {"zookeeper.observer": "process"}
+    connect = world.proxy.listen("all")
+    process = t.our_members(world.cluster, "g", "ours")
+    for name in "ab":
+        process.open(name, {**SAFE, **shared}, zookeeper=connect)
+        process.streams(name, t=1)
+        world.there[name] = process
+    world.settled()
+    sessions = {event["session"] for event in world.proxy.events if event["k"] == "connected"}
+    expect("sessions", len(sessions), 3)
+    readers = {r["session"] for r in world.proxy.requests("all")
+               if r["path"] == "/consumers/g/ids" and r["op"].startswith("getChildren")}
+    expect("sessions that read the group", len(readers), 1)
+    world.join("c")
+    world.settled()
+    world.proxy.cut("all")
+    world.leave("c")
+    world.settled()
+    process_of_ab = world.there.pop("b")
+    expect("close", process_of_ab.close_wait("b")[0], "ZKC_OK")
+    world.settled()
+    world.end()

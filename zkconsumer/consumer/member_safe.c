@@ -1,0 +1,466 @@
+/* What a member with zookeeper.mode=safe has that others have not: a lease that its claims stand
+ * under, partitions that come and go one by one, what the application is done with, eviction, and a
+ * session that is closed and opened again. Carries out outputs of zk_safe and finds its inputs; no
+ * rule of the protocol is here. */
+#include "zkconsumer/consumer/consumer.h"
+#include "zkconsumer/consumer/observer.h"
+#include "zkconsumer/core/group/zk_safe.h"
+#include "zkconsumer/io/zk_session.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CLOSE_MS (24 * 3600 * 1000) /* closing has a deadline of its own, in consumer.c */
+
+/* ---- birth and death ---- */
+
+static enum zk_safe_strategy strategy_of(const struct conf_view *view)
+{
+    static const enum zk_safe_strategy strategies[] = {[CONF_STRATEGY_CEIL] = ZK_SAFE_CEIL,
+                                                       [CONF_STRATEGY_RANGE] = ZK_SAFE_RANGE,
+                                                       [CONF_STRATEGY_ROUNDROBIN] =
+                                                           ZK_SAFE_ROUNDROBIN};
+    return view->is_strategy_auto ? ZK_SAFE_AUTO : strategies[view->strategy];
+}
+
+enum zkc_err member_safe_new(zkc_consumer *c, const struct zk_subscription *subscriptions,
+                             size_t count, enum zk_pattern pattern)
+{
+    static const enum zk_fence fences[] = {[CONF_FENCE_NONE] = ZK_FENCE_NONE,
+                                           [CONF_FENCE_DISCONNECT] = ZK_FENCE_DISCONNECT,
+                                           [CONF_FENCE_LEASE] = ZK_FENCE_LEASE};
+    const struct conf_view *view = &c->view;
+    struct zk_safe_config config = zk_safe_config_default();
+    config.group = c->group;
+    config.consumer_id = c->id;
+    config.pattern = pattern;
+    config.subscriptions = subscriptions;
+    config.subscription_count = count;
+    config.exclude_internal_topics = view->exclude_internal_topics;
+    config.strategy = strategy_of(view);
+    config.auto_commit = view->auto_commit;
+    config.auto_commit_interval_ms = view->auto_commit_interval_ms;
+    config.handover_ms = view->hand_over_ms;
+    config.poll_limit_ms = view->poll_interval_ms_max;
+    config.close_timeout_ms = CLOSE_MS;
+    config.refresh_leader_backoff_ms = view->refresh_leader_backoff_ms;
+    config.seed = rng_next(&c->rng);
+    config.fence = fences[view->fence];
+    config.lease_probe = view->probe_sync ? LEASE_PROBE_SYNC : LEASE_PROBE_WRITE;
+    config.claim_multi = view->claim_multi;
+    config.release_session = view->release_session;
+    config.commit_session = view->commit_session;
+    config.watch_owners = view->watch_owners;
+    config.keep_unmoved = view->keep_unmoved;
+    config.coalesce = view->coalesce;
+    config.sync_before_read = view->sync_before_read;
+    config.observer_process = view->observer_process;
+    struct why why;
+    why_clear(&why);
+    int64_t now_ms = loop_now_ms();
+    enum zkc_err err = zk_safe_new(&config, now_ms, &c->safe, &why);
+    if (err && why.text[0])
+        log_line(c->log, 3, LOG_FACILITY_MEMBER, "%s", why.text);
+    if (err)
+        return err;
+    c->safe_parts.polled_ms = now_ms;
+    if (view->observer_process)
+        err = observer_join(c, subscriptions, count, pattern, &c->safe_parts.observer);
+    return err;
+}
+
+static void forget_waiting(struct safe_parts *p, size_t at)
+{
+    free(p->waiting[at].topic);
+    free(p->waiting[at].holder);
+    p->waiting[at] = p->waiting[--p->waiting_count];
+}
+
+void member_safe_free(zkc_consumer *c)
+{
+    struct safe_parts *p = &c->safe_parts;
+    observer_leave(p->observer, c);
+    p->observer = NULL;
+    zk_safe_free(c->safe);
+    c->safe = NULL;
+    if (p->lease)
+        gate_lease_end(p->lease);
+    gate_lease_unref(p->lease);
+    p->lease = NULL;
+    while (p->waiting_count > 0)
+        forget_waiting(p, p->waiting_count - 1);
+    free(p->waiting);
+    p->waiting = NULL;
+}
+
+/* ---- the session and its lease ---- */
+
+void member_safe_connected(zkc_consumer *c, int64_t session_id)
+{
+    struct safe_parts *p = &c->safe_parts;
+    if (c->view.mode != CONF_MODE_SAFE)
+        return;
+    member_safe_session_over(c);
+    p->lease = gate_lease_new();
+    p->lease_session = session_id;
+    p->lease_end_ms = 0;
+    if (!p->lease)
+        log_line(c->log, 3, LOG_FACILITY_ZK,
+                 "out of memory: nothing is delivered in the session 0x%" PRIx64,
+                 (uint64_t)session_id);
+}
+
+void member_safe_session_over(zkc_consumer *c)
+{
+    struct safe_parts *p = &c->safe_parts;
+    if (!p->lease)
+        return;
+    gate_lease_end(p->lease);
+    gate_lease_unref(p->lease);
+    p->lease = NULL;
+    p->lease_end_ms = INT64_MIN;
+    tracing_lease(c->tracing, p->lease_session, INT64_MIN);
+}
+
+static void take_lease(zkc_consumer *c, const struct group_output *o)
+{
+    struct safe_parts *p = &c->safe_parts;
+    if (!p->lease || o->lease.session_id != p->lease_session)
+        return; /* of a session that is over, for good */
+    if (o->lease.end_ms == INT64_MIN)
+        gate_lease_end(p->lease);
+    else
+        gate_lease_move(p->lease, o->lease.end_ms);
+    p->lease_end_ms = o->lease.end_ms;
+    p->leases++;
+    tracing_lease(c->tracing, p->lease_session, o->lease.end_ms);
+    stream_hub_look_again(c->hub);
+}
+
+/* ---- eviction ---- */
+
+static void evicted(zkc_consumer *c, const struct group_output *o)
+{
+    c->safe_parts.evictions++;
+    consumer_error(c, ZKC_ERR_EVICTED,
+                   "the application has not asked for messages for %" PRId64
+                   " ms (max.poll.interval.ms): its partitions are given back and the session "
+                   "ends; it joins again when it next asks",
+                   o->evicted.limit_ms);
+    log_line(c->log, 4, LOG_FACILITY_MEMBER,
+             "evicted: the application has not asked for messages for max.poll.interval.ms = "
+             "%" PRId64,
+             o->evicted.limit_ms);
+    stream_hub_want_poll(c->hub);
+}
+
+static void close_session(zkc_consumer *c)
+{
+    if (c->leave_fed) {
+        member_close_session(c);
+        return;
+    }
+    c->safe_parts.is_evicting = true;
+    member_safe_session_over(c);
+    fetching_void(c->fetching, 0, NULL);
+    member_close_evicted(c);
+}
+
+void member_safe_session_closed(zkc_consumer *c)
+{
+    c->safe_parts.is_evicting = false;
+    c->safe_parts.is_session_closed = true;
+    member_drain(c);
+}
+
+static void open_session(zkc_consumer *c)
+{
+    c->safe_parts.is_session_wanted = member_reopen(c) != ZKC_OK;
+    if (c->safe_parts.is_session_wanted)
+        log_line(c->log, 3, LOG_FACILITY_ZK, "out of memory: a new session has to wait");
+}
+
+/* ---- partitions that come and go ---- */
+
+/* How many outputs from the first on are of its type (and of its gate). */
+static size_t run_of(const struct group_output *list, size_t count)
+{
+    size_t n = 1;
+    while (n < count && list[n].type == list[0].type &&
+           (list[0].type != GROUP_OUT_FETCH_STOP ||
+            list[n].fetch_stop.gate == list[0].fetch_stop.gate))
+        n++;
+    return n;
+}
+
+static void not_fetched(zkc_consumer *c, const struct group_claim *claim, enum zkc_err err)
+{
+    log_line(c->log, 3, LOG_FACILITY_FETCH, "[%s,%d] is not fetched until it is claimed again: %s",
+             claim->topic, claim->partition, zkc_err_text(err));
+    consumer_error(c, err, "[%s,%d] is not fetched until it is claimed again", claim->topic,
+                   claim->partition);
+}
+
+static void start(zkc_consumer *c, const struct group_output *list, size_t count)
+{
+    struct safe_parts *p = &c->safe_parts;
+    struct zkc_owned *owned = calloc(count, sizeof *owned);
+    for (size_t i = 0; owned && i < count; i++) {
+        const struct group_claim *claim = &list[i].fetch_start;
+        owned[i] = (struct zkc_owned){claim->topic, claim->partition, claim->thread, claim->offset};
+    }
+    if (owned)
+        member_tell_rebalance(c, ZKC_REBALANCE_ASSIGN, owned, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct group_claim *claim = &list[i].fetch_start;
+        enum zkc_err err = ZKC_ERR_NOMEM;
+        if (owned && p->lease && claim->session_id == p->lease_session)
+            err = fetching_start(c->fetching, &owned[i], claim->number, p->lease);
+        if (err)
+            not_fetched(c, claim, err);
+    }
+    free(owned);
+}
+
+static void stop(zkc_consumer *c, const struct group_output *list, size_t count)
+{
+    bool is_lost = list[0].fetch_stop.gate == GROUP_GATE_LOST;
+    struct zkc_owned *owned = calloc(count, sizeof *owned), one;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct zkc_owned *to = owned ? &owned[n] : &one;
+        n += fetching_end(c->fetching, list[i].fetch_stop.topic, list[i].fetch_stop.partition,
+                          list[i].fetch_stop.claim, is_lost ? GATE_LOST : GATE_REVOKED,
+                          is_lost        ? "lost"
+                          : c->leave_fed ? "exit"
+                                         : "release",
+                          to);
+    }
+    if (owned && n > 0)
+        member_tell_rebalance(c, is_lost ? ZKC_REBALANCE_LOST : ZKC_REBALANCE_REVOKE, owned, n);
+    free(owned);
+}
+
+static void void_claim(zkc_consumer *c, const struct group_output *o)
+{
+    struct drained was;
+    if (!fetching_void(c->fetching, o->fetch_stop.claim, &was))
+        return;
+    c->safe_parts.voided++;
+    tracing_void(c->tracing, was.topic, was.partition, was.finished);
+    log_line(c->log, 4, LOG_FACILITY_CLAIM,
+             "[%s,%d] the time for handing over is up (zookeeper.hand.over.ms): what the "
+             "application holds from offset %" PRId64 " on will be delivered again, to its next "
+             "owner",
+             was.topic, was.partition, was.finished);
+}
+
+/* ---- what members should know ---- */
+
+static struct waiting_for *find_waiting(struct safe_parts *p, const char *topic, int32_t partition)
+{
+    for (size_t i = 0; i < p->waiting_count; i++)
+        if (p->waiting[i].partition == partition && strcmp(p->waiting[i].topic, topic) == 0)
+            return &p->waiting[i];
+    return NULL;
+}
+
+static struct waiting_for *add_waiting(struct safe_parts *p, const char *topic, int32_t partition)
+{
+    if (p->waiting_count == p->waiting_cap) {
+        size_t cap = p->waiting_cap ? p->waiting_cap * 2 : 8;
+        struct waiting_for *list = realloc(p->waiting, cap * sizeof *list);
+        if (!list)
+            return NULL;
+        p->waiting = list;
+        p->waiting_cap = cap;
+    }
+    struct waiting_for *w = &p->waiting[p->waiting_count];
+    *w = (struct waiting_for){.topic = strdup(topic), .partition = partition};
+    if (!w->topic)
+        return NULL;
+    p->waiting_count++;
+    return w;
+}
+
+/* For the statistics: without memory for it they lack one. */
+static void take_waiting(zkc_consumer *c, const struct group_output *o)
+{
+    struct safe_parts *p = &c->safe_parts;
+    struct waiting_for *w = find_waiting(p, o->waiting.topic, o->waiting.partition);
+    if (!o->waiting.holder) {
+        if (w)
+            forget_waiting(p, (size_t)(w - p->waiting));
+        return;
+    }
+    log_line(c->log, 6, LOG_FACILITY_CLAIM,
+             "waiting for the partition ownership to be deleted: [%s,%d] is held by %s",
+             o->waiting.topic, o->waiting.partition, o->waiting.holder);
+    w = w ? w : add_waiting(p, o->waiting.topic, o->waiting.partition);
+    if (!w)
+        return;
+    free(w->holder);
+    w->holder = strdup(o->waiting.holder);
+    w->since_ms = o->waiting.since_ms;
+}
+
+static void take_foreign(zkc_consumer *c, const struct group_output *o)
+{
+    char by[400] = "";
+    c->safe_parts.foreign_writes++;
+    if (o->foreign.holder)
+        snprintf(by, sizeof by, "; the owner node says %s", o->foreign.holder);
+    consumer_error(c, ZKC_ERR_ZOOKEEPER,
+                   "[%s,%d] somebody else has %s the offset of a partition that we own: %" PRId64
+                   " instead of %" PRId64 "%s; %s",
+                   o->foreign.topic, o->foreign.partition,
+                   o->foreign.found < 0 ? "deleted" : "written", o->foreign.found,
+                   o->foreign.expected, by,
+                   o->foreign.is_obeyed ? "it is a reset by a tool, which is obeyed"
+                                        : "the next commit with progress overwrites it");
+    log_line(c->log, 4, LOG_FACILITY_OFFSET,
+             "[%s,%d] foreign write of the offset: %" PRId64 " instead of %" PRId64 "%s%s",
+             o->foreign.topic, o->foreign.partition, o->foreign.found, o->foreign.expected, by,
+             o->foreign.is_obeyed ? ", obeyed" : "");
+}
+
+/* ---- outputs ---- */
+
+size_t member_safe_carry_out(zkc_consumer *c, const struct group_output *list, size_t count)
+{
+    size_t n = 1;
+    if (!c->safe)
+        return 0;
+    switch (list[0].type) {
+    case GROUP_OUT_FETCH_START:
+        n = run_of(list, count);
+        start(c, list, n);
+        break;
+    case GROUP_OUT_FETCH_STOP:
+        n = run_of(list, count);
+        stop(c, list, n);
+        break;
+    case GROUP_OUT_VOID: void_claim(c, list); break;
+    case GROUP_OUT_LEASE: take_lease(c, list); break;
+    case GROUP_OUT_OPEN_SESSION: open_session(c); break;
+    case GROUP_OUT_CLOSE_SESSION: close_session(c); break;
+    case GROUP_OUT_WAITING: take_waiting(c, list); break;
+    case GROUP_OUT_EVICTED: evicted(c, list); break;
+    case GROUP_OUT_FOREIGN: take_foreign(c, list); break;
+    default: return 0;
+    }
+    return n;
+}
+
+/* ---- inputs ---- */
+
+bool member_safe_take_input(zkc_consumer *c, struct group_input *in)
+{
+    struct safe_parts *p = &c->safe_parts;
+    struct drained drained;
+    *in = (struct group_input){0};
+    if (p->is_session_closed) {
+        p->is_session_closed = false;
+        in->type = GROUP_IN_SESSION_CLOSED;
+        return true;
+    }
+    if (p->was_polled) {
+        p->was_polled = false;
+        in->type = GROUP_IN_POLLED;
+        return true;
+    }
+    if (c->fetching && fetching_take_drained(c->fetching, &drained)) {
+        tracing_processed(c->tracing, drained.topic, drained.partition, drained.finished);
+        in->type = GROUP_IN_DRAINED;
+        in->drained.topic = drained.topic;
+        in->drained.partition = drained.partition;
+        in->drained.claim = drained.number;
+        in->drained.finished = drained.finished;
+        return true;
+    }
+    return observer_take_view(p->observer, c, in);
+}
+
+int64_t member_safe_polled_ms(zkc_consumer *c, int64_t now_ms)
+{
+    if (c->view.poll_interval_ms_max == 0)
+        return -1;
+    if (stream_hub_was_polled(c->hub))
+        c->safe_parts.polled_ms = now_ms;
+    return c->safe_parts.polled_ms;
+}
+
+static void keep_position(const struct drained *d, void *user)
+{
+    zkc_consumer *c = user;
+    if (member_reserve_positions(c, c->stopped_count + 1))
+        c->stopped[c->stopped_count++] =
+            (struct group_position){d->topic, d->partition, d->finished, d->number};
+}
+
+void member_safe_keep_positions(zkc_consumer *c)
+{
+    c->stopped_count = 0;
+    fetching_finished(c->fetching, keep_position, c);
+}
+
+void member_safe_on_drained(zkc_stream *stream, void *consumer)
+{
+    zkc_consumer *c = consumer;
+    (void)stream;
+    if (c->safe && c->state < CONSUMER_SESSION)
+        member_drain(c);
+}
+
+void member_safe_on_polled(void *consumer)
+{
+    zkc_consumer *c = consumer;
+    if (!c->safe || c->state >= CONSUMER_SESSION)
+        return;
+    c->safe_parts.was_polled = true;
+    member_drain(c);
+}
+
+/* ---- statistics ---- */
+
+static int64_t lease_left_ms(const struct safe_parts *p)
+{
+    if (!p->lease || p->lease_end_ms == INT64_MIN)
+        return 0;
+    int64_t left_ms = p->lease_end_ms == INT64_MAX ? -1 : p->lease_end_ms - loop_now_ms();
+    return p->lease_end_ms != INT64_MAX && left_ms < 0 ? 0 : left_ms;
+}
+
+void member_safe_stats(zkc_consumer *c, struct json *j)
+{
+    const struct safe_parts *p = &c->safe_parts;
+    if (!c->safe)
+        return;
+    struct zk_safe_counts n = zk_safe_counts(c->safe);
+    json_object_begin(j, "safe");
+    json_int(j, "lease_left_ms", lease_left_ms(p));
+    json_int(j, "leases", (int64_t)p->leases);
+    json_int(j, "probes", (int64_t)n.probes);
+    json_int(j, "wanted", (int64_t)n.wanted);
+    json_int(j, "owned", (int64_t)n.owned);
+    json_int(j, "unsure", (int64_t)n.unsure);
+    json_int(j, "rounds", (int64_t)n.rounds);
+    json_int(j, "claims", (int64_t)n.claims);
+    json_int(j, "conflicts", (int64_t)n.conflicts);
+    json_int(j, "releases", (int64_t)n.releases);
+    json_int(j, "commits", (int64_t)n.commits);
+    json_int(j, "foreign_writes", (int64_t)p->foreign_writes);
+    json_int(j, "voided", (int64_t)p->voided);
+    json_int(j, "evictions", (int64_t)p->evictions);
+    json_list_begin(j, "waiting");
+    for (size_t i = 0; i < p->waiting_count; i++) {
+        json_object_begin(j, NULL);
+        json_text(j, "topic", p->waiting[i].topic);
+        json_int(j, "partition", p->waiting[i].partition);
+        json_text(j, "holder", p->waiting[i].holder);
+        json_int(j, "for_ms", loop_now_ms() - p->waiting[i].since_ms);
+        json_object_end(j);
+    }
+    json_list_end(j);
+    json_object_end(j);
+}
