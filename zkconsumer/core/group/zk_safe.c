@@ -281,7 +281,7 @@ static void take_event(struct zk_safe *m, const struct group_input *in, struct g
 
 static void leader_lost(struct zk_safe *m, const struct group_input *in, struct group_outputs *out)
 {
-    const struct safe_partition *p =
+    struct safe_partition *p =
         safe_find(m, bytes_of_text(in->leader_lost.topic), in->leader_lost.partition);
     if (p && p->is_open)
         safe_want_leader(m, p, out);
@@ -474,7 +474,8 @@ static void run(struct zk_safe *m, struct group_outputs *out)
     safe_run_rounds(m, out);
     safe_run_partitions(m, out);
     safe_run_topics(m, out);
-    finder_run(&m->finder, m->now_ms, m->lanes, m->is_connected, false, out);
+    if (m->phase < CLOSING)
+        finder_run(&m->finder, m->now_ms, m->lanes, m->is_connected, false, out);
     safe_run_jobs(m, out);
     check_leaving(m, out);
     tell_state(m, out);

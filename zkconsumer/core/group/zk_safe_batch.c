@@ -311,7 +311,7 @@ static bool send_hint(struct zk_safe *m, struct safe_topic *t, struct group_outp
 
 void safe_run_topics(struct zk_safe *m, struct group_outputs *out)
 {
-    if (!m->are_topics_due || !m->is_connected)
+    if (!m->are_topics_due || !m->is_connected || m->phase >= CLOSING)
         return;
     m->are_topics_due = false;
     for (size_t i = 0; i < m->topic_count; i++) {

@@ -245,13 +245,15 @@ static size_t owned_position(const struct zk_safe *m, const struct safe_partitio
     return lo;
 }
 
-void safe_want_leader(struct zk_safe *m, const struct safe_partition *p, struct group_outputs *out)
+void safe_want_leader(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     struct finder_wanted wanted = {p->topic->name, p->topic->index, p->partition};
-    if (finder_want(&m->finder, &wanted, 1))
-        group_notice(out, 3, "fetch", ZKC_ERR_NOMEM,
-                     "[%s,%d] is not fetched until its claim changes: out of memory",
+    p->lacks_leader = finder_want(&m->finder, &wanted, 1) != ZKC_OK;
+    if (p->lacks_leader) { /* out of memory: once more, later */
+        group_notice(out, 3, "fetch", ZKC_ERR_NOMEM, "[%s,%d] is not fetched yet: out of memory",
                      p->topic->name, p->partition);
+        safe_pause(m, p, GROUP_RESEND_MS);
+    }
 }
 
 static void end_waiting(struct safe_partition *p, struct group_outputs *out)
@@ -294,7 +296,7 @@ void safe_close(struct zk_safe *m, struct safe_partition *p, enum group_gate gat
                 struct group_outputs *out)
 {
     assert(p->is_open);
-    p->is_open = false;
+    p->is_open = p->lacks_leader = false;
     size_t at = owned_position(m, p);
     m->owned_count--;
     memmove(&m->owned[at], &m->owned[at + 1], (m->owned_count - at) * sizeof *m->owned);
@@ -333,7 +335,7 @@ void safe_forget(struct zk_safe *m, struct safe_partition *p, struct group_outpu
 
 static bool may_send(struct zk_safe *m, const struct safe_partition *p)
 {
-    if (!m->is_connected || p->op != OP_NONE)
+    if (!m->is_connected || m->phase >= CLOSING || p->op != OP_NONE)
         return false;
     if (m->now_ms < p->retry_at_ms) {
         safe_wake(m, p->retry_at_ms);
@@ -442,6 +444,8 @@ static void act_owned(struct zk_safe *m, struct safe_partition *p, struct group_
         stop(m, p, out);
         return;
     }
+    if (p->lacks_leader && m->now_ms >= p->retry_at_ms)
+        safe_want_leader(m, p, out);
     if (!may_send(m, p))
         return;
     if (p->unsure_offset) {
@@ -472,6 +476,7 @@ static bool is_over(struct zk_safe *m, struct safe_partition *p, struct group_ou
     if (!p->is_asked) { /* what is finished by now still counts */
         p->is_asked = true;
         m->wants_positions = true;
+        safe_wake(m, m->now_ms);
         return false;
     }
     safe_void(m, p, out);

@@ -97,6 +97,7 @@ struct safe_partition {
     enum safe_op unsure_of; /* what made it UNSURE: OP_CLAIM, OP_RELEASE, or OP_NONE: an event */
     uint64_t claim;         /* number of the last; 0: none yet */
     bool is_open;           /* its gate */
+    bool lacks_leader;      /* the leader finder could not take it up */
     bool is_lost;           /* the session has ended: to be told and forgotten */
     bool is_drained;        /* nothing of the claim is in the application's hands */
     bool is_void;           /* what is does not count */
@@ -304,7 +305,7 @@ void safe_close(struct zk_safe *m, struct safe_partition *p, enum group_gate gat
                 struct group_outputs *out);
 void safe_void(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
 
-void safe_want_leader(struct zk_safe *m, const struct safe_partition *p, struct group_outputs *out);
+void safe_want_leader(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
 
 /* The operation is lost: sent again, or looked at, when there is a connection. */
 void safe_op_lost(struct zk_safe *m, struct safe_partition *p);
