@@ -27,6 +27,8 @@ static void on_violation(const struct trace_event *e, void *user)
 
 static bool is_enough(const struct run *r)
 {
+    if (sim_failed(r->sim))
+        return true;
     return r->stops_at_violation && r->result->violated != CHECK_COUNT;
 }
 
@@ -85,8 +87,11 @@ static enum zkc_err run_world(struct run *r, struct world *w, const struct run_o
     if (err)
         return err;
     run_phases(r, w);
+    enum zkc_err failed = sim_failed(r->sim);
     sim_free(r->sim);
     err = check_finish(r->check);
+    err = failed ? failed : err;
+    r->result->is_partial = err != ZKC_OK;
     for (int i = 0; i < CHECK_COUNT; i++) {
         r->result->checks[i] = check_result(r->check, (enum check_id)i);
         r->result->checks[i].first = NULL;

@@ -29,12 +29,14 @@ struct run_result {
     uint64_t tts_ns; /* from the last change after the warm-up until stable; UINT64_MAX: not before
                       * the end of the run */
     bool is_stable;  /* at the end */
+    bool is_partial; /* memory ran out: all this is of a part of the run */
     uint64_t members, registered; /* at the end of the measured part: planned, and in the group */
     uint64_t hash;                /* of all events */
     struct sim_counts counts;
 };
 
-/* ZKC_ERR_CONFIG: the scenario cannot be built, `why` says what is wrong. */
+/* ZKC_ERR_CONFIG: the scenario cannot be built, `why` says what is wrong.
+ * ZKC_ERR_NOMEM: *out is of the part until then. */
 ZKC_MUST_CHECK enum zkc_err run_scenario(const struct run_options *options, struct run_result *out,
                                          struct why *why);
 

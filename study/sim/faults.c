@@ -560,7 +560,7 @@ enum zkc_err faults_init(struct sim *w, char *why, size_t why_size)
     return ZKC_OK;
 }
 
-bool sim_do(struct sim *w, const struct sim_fault *fault)
+bool faults_do(struct sim *w, const struct sim_fault *fault)
 {
     struct fault_state *f = pool_take(&w->pool, sizeof *f);
     char why[200];

@@ -1,6 +1,5 @@
 #include "study/sim/kernel.h"
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- chance ---- */
@@ -149,10 +148,8 @@ static void grow(struct kernel *k)
 {
     size_t cap = k->cap ? k->cap * 2 : HEAP_FIRST;
     struct kernel_event *heap = realloc(k->heap, cap * sizeof *heap);
-    if (!heap) {
-        fprintf(stderr, "the simulator is out of memory: %zu events\n", cap);
-        abort();
-    }
+    if (!heap)
+        rescue_fail(k->rescue);
     k->heap = heap;
     k->cap = cap;
     k->allocations++;
@@ -161,7 +158,6 @@ static void grow(struct kernel *k)
 void kernel_init(struct kernel *k, uint64_t seed, bool shuffle_ties)
 {
     *k = (struct kernel){.tie_key = shuffle_ties ? mix64(seed ^ GOLDEN) | 1 : 0};
-    grow(k);
 }
 
 void kernel_deinit(struct kernel *k)

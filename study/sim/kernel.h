@@ -1,11 +1,12 @@
 /* Virtual time: events in order of (time, tie), and seeded chance.
  *
  * Ties, events of equal time, come in the order of their birth, or in a seeded permutation of it.
- * Nothing is allocated while a world runs, but for the growth of the heap to its greatest size;
- * there (and in pool.h) a want of memory ends the program, because half a world proves nothing. */
+ * Nothing is allocated while a world runs, but for the growth of the heap to its greatest size; a
+ * want of memory there is rescue_fail() (pool.h). */
 #ifndef STUDY_SIM_KERNEL_H
 #define STUDY_SIM_KERNEL_H
 
+#include "study/sim/pool.h"
 #include "study/sim/sim.h"
 
 /* ---- chance ---- */
@@ -44,8 +45,10 @@ struct kernel {
     uint64_t ran;
     uint64_t tie_key; /* 0: ties in the order of birth */
     uint64_t allocations;
+    struct rescue *rescue; /* may be NULL */
 };
 
+/* The heap is allocated with the first event. */
 void kernel_init(struct kernel *k, uint64_t seed, bool shuffle_ties);
 void kernel_deinit(struct kernel *k);
 

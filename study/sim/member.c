@@ -584,6 +584,10 @@ static void carry_out(struct member *m, const struct group_output *o)
     case GROUP_OUT_STATE: m->is_settled = o->state.settled; break;
     case GROUP_OUT_TRY_BEGIN: faults_point(m->world, m, SIM_POINT_TRY); break;
     case GROUP_OUT_BACKOFF: faults_point(m->world, m, SIM_POINT_BACKOFF); break;
+    case GROUP_OUT_NOTICE:
+        if (o->notice.err == ZKC_ERR_NOMEM) /* it goes on without; a world does not */
+            rescue_fail(&m->world->rescue);
+        break;
     default: break; /* to know */
     }
 }
@@ -924,10 +928,8 @@ static void new_machine(struct member *m)
     };
     enum zkc_err err = zk_compat_new(&config, (int64_t)(member_local_ns(m) / SIM_MS), &m->machine);
     pool_give(&w->pool, subscriptions);
-    if (err) {
-        fprintf(stderr, "the simulator is out of memory: a member\n");
-        abort();
-    }
+    if (err)
+        rescue_fail(&w->rescue);
 }
 
 void member_start(struct member *m)

@@ -135,7 +135,10 @@ static void send_packet(struct conn *c, int from_side, enum packet_type type, vo
     p->side = !from_side;
     p->message = message;
     c->packets++;
-    uint64_t at = n->kernel->now_ns + latency(n, from, to);
+    uint64_t at = n->kernel->now_ns;
+    if (from_side == 0 && at < c->ready_ns && type != PACKET_OPEN)
+        at = c->ready_ns;
+    at += latency(n, from, to);
     if (at <= c->last_ns[from_side])
         at = c->last_ns[from_side] + 1;
     c->last_ns[from_side] = at;
@@ -156,9 +159,8 @@ struct conn *net_connect(struct node *from, struct node *to, void *user)
     link_side(c, 0);
     link_side(c, 1);
     c->life[1] = to->life;
-    /* the handshake */
-    c->last_ns[0] = n->kernel->now_ns + latency(n, from, to) + latency(n, to, from);
-    send_packet(c, 0, PACKET_OPEN, NULL);
+    send_packet(c, 0, PACKET_OPEN, NULL); /* SYN */
+    c->ready_ns = c->last_ns[0] + latency(n, to, from);
     return c;
 }
 

@@ -49,6 +49,7 @@ struct conn {
     bool is_open[2]; /* false: this side has closed it, or was told */
     uint32_t life[2];
     uint64_t last_ns[2];                   /* arrival of the last packet sent by this side */
+    uint64_t ready_ns;                     /* when the client may send: the handshake is over */
     struct packet *held[2], **held_end[2]; /* sent by this side, before a cut */
     uint32_t packets;                      /* on their way */
     struct conn *next[2], **link[2];       /* in node->conns */

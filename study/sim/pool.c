@@ -11,13 +11,36 @@ struct block {
     uint64_t pad;
 };
 
+bool rescue_run(struct rescue *r, void (*fn)(void *user), void *user)
+{
+    if (r->has_failed)
+        return false;
+    if (r->is_armed) {
+        fn(user);
+        return true;
+    }
+    r->is_armed = true;
+    if (setjmp(r->at) == 0)
+        fn(user);
+    r->is_armed = false;
+    return !r->has_failed;
+}
+
+noreturn void rescue_fail(struct rescue *r)
+{
+    if (!r || !r->is_armed) {
+        fprintf(stderr, "the simulator is out of memory\n");
+        abort();
+    }
+    r->has_failed = true;
+    longjmp(r->at, 1);
+}
+
 static void *need(struct pool *p, size_t size)
 {
     void *m = malloc(size);
-    if (!m) {
-        fprintf(stderr, "the simulator is out of memory: %zu bytes\n", size);
-        abort();
-    }
+    if (!m)
+        rescue_fail(p->rescue);
     p->allocations++;
     return m;
 }

@@ -235,6 +235,12 @@ static enum zkc_err refuse(char *why, size_t why_size, const char *text)
     return ZKC_ERR_CONFIG;
 }
 
+static enum zkc_err no_memory(char *why, size_t why_size)
+{
+    snprintf(why, why_size, "out of memory");
+    return ZKC_ERR_NOMEM;
+}
+
 static bool is_dist(const struct sim_dist *d)
 {
     if (d->kind == SIM_TABLE)
@@ -417,20 +423,18 @@ static void free_world(struct sim *w)
     free(w);
 }
 
-enum zkc_err sim_new(const struct sim_config *config, struct sim **out, char *why, size_t why_size)
+struct birth {
+    struct sim *world;
+    enum zkc_err err;
+    char *why;
+    size_t why_size;
+};
+
+static void build(void *user)
 {
-    const char *wrong = check_config(config);
-    if (wrong)
-        return refuse(why, why_size, wrong);
-    struct sim *w = calloc(1, sizeof *w);
-    if (!w)
-        return ZKC_ERR_NOMEM;
-    w->config = *config;
-    buf_init(&w->why, 4096);
-    kernel_init(&w->kernel, config->seed, config->shuffle_ties);
-    tracer_init(&w->tracer, &w->kernel, config->sinks, config->sink_count);
-    w->src_control.name = "ctl";
-    w->src_ledger.name = "led";
+    struct birth *b = user;
+    struct sim *w = b->world;
+    const struct sim_config *config = &w->config;
     w->group = world_text(w, config->group);
     w->config.scenario = world_text(w, config->scenario);
     net_init(&w->net, &w->kernel, &w->pool, config);
@@ -444,14 +448,36 @@ enum zkc_err sim_new(const struct sim_config *config, struct sim **out, char *wh
     w->zk.user = w;
     brokers_init(w);
     make_members(w);
-    enum zkc_err err = faults_init(w, why, why_size);
-    if (err) {
-        free_world(w);
-        return err;
-    }
+    b->err = faults_init(w, b->why, b->why_size);
+    if (b->err)
+        return;
     tell_run(w);
     preset_topics(w);
     start(w);
+}
+
+enum zkc_err sim_new(const struct sim_config *config, struct sim **out, char *why, size_t why_size)
+{
+    const char *wrong = check_config(config);
+    if (wrong)
+        return refuse(why, why_size, wrong);
+    struct sim *w = calloc(1, sizeof *w);
+    if (!w)
+        return no_memory(why, why_size);
+    w->config = *config;
+    buf_init(&w->why, 4096);
+    kernel_init(&w->kernel, config->seed, config->shuffle_ties);
+    w->kernel.rescue = w->pool.rescue = &w->rescue;
+    tracer_init(&w->tracer, &w->kernel, config->sinks, config->sink_count);
+    w->src_control.name = "ctl";
+    w->src_ledger.name = "led";
+    struct birth birth = {.world = w, .why = why, .why_size = why_size};
+    if (!rescue_run(&w->rescue, build, &birth))
+        birth.err = no_memory(why, why_size);
+    if (birth.err) {
+        free_world(w);
+        return birth.err;
+    }
     w->config.topics = NULL; /* were the caller's */
     w->config.members = NULL;
     w->config.faults = NULL;
@@ -465,7 +491,7 @@ void sim_free(struct sim *w)
     if (!w)
         return;
     struct trace_event e = tracer_event(&w->tracer, TRACE_END, NULL);
-    e.end.reason = "done";
+    e.end.reason = w->rescue.has_failed ? "nomem" : "done";
     e.end.events = w->tracer.gs;
     tracer_emit(&w->tracer, &w->src_control, &e);
     free_world(w);
@@ -478,35 +504,84 @@ uint64_t sim_now(const struct sim *w)
     return w->kernel.now_ns;
 }
 
-void sim_run_until(struct sim *w, uint64_t t_ns)
+enum zkc_err sim_failed(const struct sim *w)
 {
-    while (kernel_next_ns(&w->kernel) <= t_ns)
-        kernel_run_one(&w->kernel);
+    return w->rescue.has_failed ? ZKC_ERR_NOMEM : ZKC_OK;
+}
+
+struct span {
+    struct sim *world;
+    uint64_t until_ns;
+};
+
+static void run_span(void *user)
+{
+    const struct span *span = user;
+    struct kernel *k = &span->world->kernel;
+    while (kernel_next_ns(k) <= span->until_ns)
+        kernel_run_one(k);
+}
+
+static void run_one(void *user)
+{
+    struct sim *w = user;
+    kernel_run_one(&w->kernel);
+}
+
+static void reach(struct sim *w, uint64_t t_ns)
+{
     if (w->kernel.now_ns < t_ns)
         w->kernel.now_ns = t_ns;
+}
+
+void sim_run_until(struct sim *w, uint64_t t_ns)
+{
+    rescue_run(&w->rescue, run_span, &(struct span){w, t_ns});
+    reach(w, t_ns);
 }
 
 bool sim_run_until_true(struct sim *w, bool (*pred)(const struct sim *sim, void *user), void *user,
                         uint64_t t_ns)
 {
-    if (pred(w, user))
+    bool is_true = pred(w, user);
+    while (!is_true && kernel_next_ns(&w->kernel) <= t_ns && rescue_run(&w->rescue, run_one, w))
+        is_true = pred(w, user);
+    if (is_true && !w->rescue.has_failed)
         return true;
-    while (kernel_next_ns(&w->kernel) <= t_ns) {
-        kernel_run_one(&w->kernel);
-        if (pred(w, user))
-            return true;
-    }
-    if (w->kernel.now_ns < t_ns)
-        w->kernel.now_ns = t_ns;
+    reach(w, t_ns);
     return false;
 }
 
-void sim_heal(struct sim *w)
+static void heal(void *user)
 {
+    struct sim *w = user;
     struct trace_event e = tracer_event(&w->tracer, TRACE_PHASE, NULL);
     e.phase.name = "heal";
     tracer_emit(&w->tracer, &w->src_control, &e);
     faults_heal(w);
+}
+
+void sim_heal(struct sim *w)
+{
+    rescue_run(&w->rescue, heal, w);
+}
+
+struct doing {
+    struct sim *world;
+    const struct sim_fault *fault;
+    bool has_acted;
+};
+
+static void act(void *user)
+{
+    struct doing *d = user;
+    d->has_acted = faults_do(d->world, d->fault);
+}
+
+bool sim_do(struct sim *w, const struct sim_fault *fault)
+{
+    struct doing d = {w, fault, false};
+    return rescue_run(&w->rescue, act, &d) && d.has_acted;
 }
 
 /* ---- looking ---- */
@@ -572,10 +647,28 @@ size_t sim_member_owned(const struct sim *w, const char *member, const char *top
     return n;
 }
 
+struct lookup {
+    struct sim *world;
+    const char *path;
+    const struct znode *node;
+};
+
+static void look_up(void *user)
+{
+    struct lookup *l = user;
+    l->node = zk_tree_node(&l->world->zk.truth, zk_paths_id(&l->world->zk.paths, l->path));
+}
+
+static const struct znode *node_at(const struct sim *w, const char *path)
+{
+    struct lookup l = {(struct sim *)(uintptr_t)w, path, NULL};
+    rescue_run(&l.world->rescue, look_up, &l); /* a path that is new is kept */
+    return l.node;
+}
+
 bool sim_node(const struct sim *w, const char *path, struct bytes *data, uint64_t *owner)
 {
-    const struct znode *n =
-        zk_tree_node(&w->zk.truth, zk_paths_id(&((struct sim *)(uintptr_t)w)->zk.paths, path));
+    const struct znode *n = node_at(w, path);
     if (!n)
         return false;
     if (data)
@@ -589,8 +682,7 @@ static size_t children_of(const struct sim *w, const char *what)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s/%s", ZK_PATH_CONSUMERS, w->group, what);
-    const struct znode *n =
-        zk_tree_node(&w->zk.truth, zk_paths_id(&((struct sim *)(uintptr_t)w)->zk.paths, path));
+    const struct znode *n = node_at(w, path);
     return n ? n->children.count : 0;
 }
 
@@ -664,6 +756,8 @@ static bool is_stable(struct sim *w)
 {
     const struct member *first = NULL;
     size_t running = 0, partitions = 0;
+    if (w->rescue.has_failed)
+        return say(w, "memory ran out");
     for (size_t i = 0; i < w->config.member_count; i++) {
         const struct member *m = &w->members[i];
         if (m->life == MEMBER_DOWN)

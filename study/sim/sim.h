@@ -207,8 +207,14 @@ struct sim;
  * ZKC_ERR_NOMEM */
 ZKC_MUST_CHECK enum zkc_err sim_new(const struct sim_config *config, struct sim **out, char *why,
                                     size_t why_size);
-/* Ends the run: emits `end` with this reason ("done") and frees. NULL is allowed. */
+/* Ends the run: emits `end` with its reason ("done"; "nomem" when memory had run out) and frees.
+ * NULL is allowed. */
 void sim_free(struct sim *sim);
+
+/* ZKC_ERR_NOMEM: memory has run out in the midst of an event, and the run has ended there for good:
+ * time passes, nothing happens any more, and what was told and counted until then is a part of a
+ * run. ZKC_OK: not so. Ask after running. */
+enum zkc_err sim_failed(const struct sim *sim);
 
 uint64_t sim_now(const struct sim *sim);
 

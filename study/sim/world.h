@@ -197,6 +197,7 @@ struct session_owner { /* whose sessions are whose, for the trace */
 
 struct sim {
     struct sim_config config;
+    struct rescue rescue;
     struct kernel kernel;
     struct pool pool;
     struct net net;
@@ -284,6 +285,7 @@ void faults_start(struct sim *w);
 void faults_point(struct sim *w, struct member *m, enum sim_point point); /* before it happens */
 void faults_cause(struct sim *w, uint32_t cause);
 void faults_heal(struct sim *w);
+bool faults_do(struct sim *w, const struct sim_fault *fault); /* sim_do() */
 bool faults_act(struct fault_state *f);
 bool faults_lose_answer(struct sim *w, const struct node *client, enum zk_do what, uint32_t path);
 char *world_text(struct sim *w, const char *text); /* a copy; NULL: NULL */

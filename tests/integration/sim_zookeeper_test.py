@@ -17,7 +17,10 @@ def run(ports, kind, **options):
         try:
             for number, words, wanted in case_lines:
                 lines += 1
-                got = case.run(words)
+                try:
+                    got = case.run(words)
+                except ConnectionError as error:
+                    got = str(error)
                 if got != wanted:
                     wrong.append("line %d, %s: got %s; the table says %s"
                                  % (number, " ".join(words), got, wanted))
