@@ -17,6 +17,8 @@
  *   keep NAME N                     keep copies of the next N messages until the end
  *   commit NAME [TOPIC P OFFSET]    commits what was taken, or this
  *   position NAME TOPIC P           prints the position
+ *   before NAME TOPIC P TIME N      at most N starts of segments not younger than that
+ *   at NAME TOPIC P TIME            the first message that is not older; TIME: ms, beginning, end
  *   seek NAME TOPIC P OFFSET        moves it
  *   pause NAME TOPIC P | resume NAME TOPIC P
  *   hang NAME MS                    the next revoke callback takes that long
@@ -37,6 +39,7 @@
  *   counts NAME [TOPIC:PARTITION:COUNT:LASTOFFSET ...]
  *   acknowledged NAME [CODE ...]    one for each stream that has had a message
  *   stats NAME JSON
+ *   before NAME CODE [OFFSET ...] | at NAME CODE OFFSET exact|segment
  *   position NAME TOPIC P CODE OFFSET | seek, pause, resume NAME CODE
  *   end NAME STREAM CODE            the stream has ended
  *   rebalance NAME assign|revoke|lost [TOPIC:P:OFFSET ...]
@@ -639,6 +642,7 @@ static size_t every_call(struct member *m, char *text, size_t size)
         {"position", zkc_consumer_position(m->consumer, "t", 0, &offset)},
         {"log_end", zkc_consumer_log_end(m->consumer, "t", 0, &offset)},
         {"seek", zkc_consumer_seek(m->consumer, "t", 0, 0)},
+        {"offset_at", zkc_consumer_offset_at(m->consumer, "t", 0, 0, &offset, NULL, 1000)},
         {"pause", zkc_consumer_pause(m->consumer, "t", 0)},
         {"resume", zkc_consumer_resume(m->consumer, "t", 0)},
         {"owned", zkc_consumer_owned(m->consumer, ignore_owned, NULL)},
@@ -692,6 +696,20 @@ static void do_fork(struct member *m, const char *program)
         say("error %s the child ended with %d", m->name, status);
 }
 
+static void do_before(struct member *m, const char *topic, int32_t partition, int64_t time_ms,
+                      size_t n)
+{
+    int64_t offsets[64];
+    char text[64 * 21] = "", *at = text;
+    size_t list_count = n;
+    assert(n <= 64);
+    enum zkc_err err = zkc_consumer_offsets_before(m->consumer, topic, partition, time_ms, offsets,
+                                                   &list_count, 30000);
+    for (size_t i = 0; !err && i < list_count; i++)
+        at += snprintf(at, 21, " %" PRId64, offsets[i]);
+    say("before %s %s%s", m->name, zkc_err_name(err), text);
+}
+
 /* ---- the input ---- */
 
 static void member_command(struct member *m, char **words, size_t word_count, const char *program)
@@ -736,6 +754,15 @@ static void member_command(struct member *m, char **words, size_t word_count, co
         enum zkc_err err = zkc_consumer_position(m->consumer, topic, partition, &offset);
         say("position %s %s %" PRId32 " %s %" PRId64, m->name, topic, partition, zkc_err_name(err),
             offset);
+    } else if (strcmp(what, "before") == 0) {
+        do_before(m, topic, partition, offset_of(words[4]), (size_t)atoi(words[5]));
+    } else if (strcmp(what, "at") == 0) {
+        bool is_exact = false;
+        int64_t offset = -1;
+        enum zkc_err err = zkc_consumer_offset_at(m->consumer, topic, partition,
+                                                  offset_of(words[4]), &offset, &is_exact, 30000);
+        say("at %s %s %" PRId64 " %s", m->name, zkc_err_name(err), offset,
+            is_exact ? "exact" : "segment");
     } else if (strcmp(what, "seek") == 0) {
         say("seek %s %s", m->name,
             zkc_err_name(zkc_consumer_seek(m->consumer, topic, partition, offset_of(words[4]))));

@@ -1,6 +1,8 @@
 /* The life of a consumer and the calls of the application. Each call is handed to the loop's thread
  * and answered there. */
 #include "zkconsumer/consumer/consumer.h"
+#include "zkconsumer/consumer/lookup.h"
+#include "zkconsumer/consumer/time_query.h"
 #include "zkconsumer/core/base/why.h"
 #include "zkconsumer/core/zk/consumer_id.h"
 #include "zkconsumer/core/zk/path.h"
@@ -109,6 +111,7 @@ static void on_close_timer(evutil_socket_t fd, short what, void *arg);
 static void free_parts(zkc_consumer *c)
 {
     consumer_end_waiters(c, ZKC_ERR_CLOSED);
+    lookup_end_all(c);
     if (c->close_wait) /* its close_wait() may have run out of time before */
         loop_wait_end(c->close_wait, ZKC_ERR_CLOSED);
     member_free(c);
@@ -609,6 +612,72 @@ enum zkc_err zkc_consumer_resume(zkc_consumer *consumer, const char *topic, int3
     return on_loop(&call, do_resume);
 }
 
+/* ---- offsets by time ---- */
+
+struct lookup_arg {
+    struct call call; /* first: start_and_wait() takes it for that */
+    struct lookup_call lookup;
+};
+
+static void do_lookup(void *arg)
+{
+    struct lookup_arg *a = arg;
+    zkc_consumer *c = a->call.consumer;
+    a->lookup.wait = a->call.wait;
+    a->call.err = is_closing(c) ? ZKC_ERR_CLOSED : lookup_start(c, &a->lookup);
+}
+
+static void do_forget_lookup(void *arg)
+{
+    struct lookup_arg *a = arg;
+    lookup_forget(a->call.consumer, a->call.wait);
+}
+
+static enum zkc_err look_up(zkc_consumer *consumer, const struct lookup_call *lookup,
+                            int timeout_ms)
+{
+    struct lookup_arg a = {.call = {.consumer = consumer}, .lookup = *lookup};
+    if (!lookup->topic || lookup->time_ms < ZKC_OFFSET_BEGINNING)
+        return ZKC_ERR_INVALID;
+    return start_and_wait(&a.call, do_lookup, do_forget_lookup, timeout_ms);
+}
+
+enum zkc_err zkc_consumer_offsets_before(zkc_consumer *consumer, const char *topic,
+                                         int32_t partition, int64_t time_ms, int64_t *offsets,
+                                         size_t *count, int timeout_ms)
+{
+    if (!offsets || !count || *count == 0 || *count > TIME_QUERY_OFFSETS_MAX)
+        return ZKC_ERR_INVALID;
+    struct lookup_call lookup = {.topic = topic,
+                                 .partition = partition,
+                                 .time_ms = time_ms,
+                                 .offsets = offsets,
+                                 .count_max = *count,
+                                 .count = count};
+    return look_up(consumer, &lookup, timeout_ms);
+}
+
+enum zkc_err zkc_consumer_offset_at(zkc_consumer *consumer, const char *topic, int32_t partition,
+                                    int64_t time_ms, int64_t *offset, bool *is_exact,
+                                    int timeout_ms)
+{
+    size_t count = 0;
+    if (!offset)
+        return ZKC_ERR_INVALID;
+    struct lookup_call lookup = {.topic = topic,
+                                 .partition = partition,
+                                 .time_ms = time_ms,
+                                 .wants_exact = true,
+                                 .offsets = offset,
+                                 .count_max = 1,
+                                 .count = &count,
+                                 .is_exact = is_exact};
+    enum zkc_err err = look_up(consumer, &lookup, timeout_ms);
+    if (!err && count == 0)
+        *offset = -1;
+    return err;
+}
+
 static void do_owned(void *arg)
 {
     struct call *call = arg;
@@ -654,6 +723,7 @@ static void on_close_item(void *arg)
     c->close_at_ms = loop_now_ms() + timeout_ms;
     c->state = CONSUMER_CLOSING;
     consumer_check_waiters(c);
+    lookup_end_all(c);
     arm_close_timer(c, c->close_at_ms - rest_ms);
     c->leave_wanted = true;
     member_drain(c);

@@ -23,6 +23,7 @@ struct zk_safe;
 struct observer;
 struct reader;
 struct event;
+struct lookup;
 
 enum consumer_state {
     CONSUMER_OPEN,    /* neither subscribed nor assigned */
@@ -136,6 +137,8 @@ struct zkc_consumer {
     size_t notice_count;
     uint64_t notices_dropped;
     struct loop_item tell; /* notices and commits_done */
+
+    struct lookup *lookups; /* offsets by time that somebody waits for */
 
     struct event *stats_timer, *trace_timer;
 

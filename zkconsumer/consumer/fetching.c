@@ -650,6 +650,17 @@ void fetching_owned(struct fetching *f, struct zkc_owned **list, size_t *count)
 
 /* ---- calls of the application ---- */
 
+enum zkc_err fetching_leader(struct fetching *f, const char *topic, int32_t partition,
+                             const char **host, int32_t *port)
+{
+    const struct held *h = find_held(f, topic, partition);
+    if (!h)
+        return ZKC_ERR_NOT_OWNED;
+    *host = h->source ? source_host(h->source) : NULL;
+    *port = h->source ? source_port(h->source) : -1;
+    return ZKC_OK;
+}
+
 enum zkc_err fetching_position(struct fetching *f, const char *topic, int32_t partition,
                                int64_t *out)
 {

@@ -96,6 +96,11 @@ void fetching_ask(struct fetching *f, uint32_t seq, const char *host, int32_t po
 /* A stream has room again. */
 void fetching_room(struct fetching *f, zkc_stream *stream);
 
+/* The broker that a partition is fetched from now; *host NULL: its leader is being looked for. Lent
+ * until the next call here. ZKC_ERR_NOT_OWNED. */
+enum zkc_err fetching_leader(struct fetching *f, const char *topic, int32_t partition,
+                             const char **host, int32_t *port);
+
 /* The calls of the application. ZKC_ERR_NOT_OWNED, ZKC_ERR_NOMEM; ZKC_ERR_INVALID: offset. */
 enum zkc_err fetching_position(struct fetching *f, const char *topic, int32_t partition,
                                int64_t *out);

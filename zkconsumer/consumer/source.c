@@ -222,6 +222,14 @@ const char *source_address(const struct source *s)
 {
     return broker_connection_name(s->connection);
 }
+const char *source_host(const struct source *s)
+{
+    return s->host;
+}
+int32_t source_port(const struct source *s)
+{
+    return s->port;
+}
 
 void source_stats(const struct source *s, struct json *j)
 {

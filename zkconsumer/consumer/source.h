@@ -50,6 +50,8 @@ struct frame *source_frame(const struct source *s);
 struct fetcher *source_fetcher(const struct source *s);
 int32_t source_broker_id(const struct source *s);
 const char *source_address(const struct source *s); /* "host:port" */
+const char *source_host(const struct source *s);
+int32_t source_port(const struct source *s);
 
 void source_stats(const struct source *s, struct json *j); /* one object */
 

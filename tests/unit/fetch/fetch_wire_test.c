@@ -157,8 +157,8 @@ static void test_fetch_answer(void **state)
 static void write_list_answer(struct buf *out)
 {
     int64_t offsets[] = {42, 17};
-    struct list_offsets_response_partition a[] = {{3, 0, offsets, 2}, {4, 0, NULL, 0}};
-    struct list_offsets_response_partition b[] = {{1, 6, NULL, 0}};
+    struct list_offsets_response_partition a[] = {{3, 0, offsets, 2, 0, 0}, {4, 0, NULL, 0, 0, 0}};
+    struct list_offsets_response_partition b[] = {{1, 6, NULL, 0, 0, 0}};
     struct list_offsets_response_topic topics[] = {{bytes_of_text("a"), a, 2},
                                                    {bytes_of_text("b"), b, 1}};
     struct list_offsets_response m = {topics, 2};

@@ -229,7 +229,7 @@ static void test_fetch_frames(void **state)
 static void test_list_offsets_frames(void **state)
 {
     (void)state;
-    check_file("list_offsets.json", 6);
+    check_file("list_offsets.json", 12);
 }
 
 static void test_broker_frames(void **state)

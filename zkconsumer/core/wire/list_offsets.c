@@ -5,7 +5,8 @@ static void request_partition_fields(struct wire_codec *c, struct list_offsets_r
     wire_struct_begin(c);
     wire_i32(c, "partition_index", &p->partition_index);
     wire_i64(c, "timestamp", &p->timestamp);
-    wire_i32(c, "max_num_offsets", &p->max_num_offsets);
+    if (c->version == 0)
+        wire_i32(c, "max_num_offsets", &p->max_num_offsets);
     wire_struct_end(c);
 }
 
@@ -14,7 +15,7 @@ static void request_topic_fields(struct wire_codec *c, struct list_offsets_reque
     wire_struct_begin(c);
     wire_string(c, "name", &t->name);
     t->partitions = wire_array_begin(c, "partitions", t->partitions, &t->partitions_count,
-                                     sizeof *t->partitions, 16);
+                                     sizeof *t->partitions, c->version == 0 ? 16 : 12);
     for (size_t i = 0; i < t->partitions_count; i++)
         request_partition_fields(c, &t->partitions[i]);
     wire_array_end(c);
@@ -32,18 +33,28 @@ void list_offsets_request_fields(struct wire_codec *c, struct list_offsets_reque
     wire_struct_end(c);
 }
 
-static void response_partition_fields(struct wire_codec *c,
-                                      struct list_offsets_response_partition *p)
+static void segment_starts(struct wire_codec *c, struct list_offsets_response_partition *p)
 {
-    wire_struct_begin(c);
-    wire_i32(c, "partition_index", &p->partition_index);
-    wire_i16(c, "error_code", &p->error_code);
     p->old_style_offsets =
         wire_array_begin(c, "old_style_offsets", p->old_style_offsets, &p->old_style_offsets_count,
                          sizeof *p->old_style_offsets, 8);
     for (size_t i = 0; i < p->old_style_offsets_count; i++)
         wire_i64(c, NULL, &p->old_style_offsets[i]);
     wire_array_end(c);
+}
+
+static void response_partition_fields(struct wire_codec *c,
+                                      struct list_offsets_response_partition *p)
+{
+    wire_struct_begin(c);
+    wire_i32(c, "partition_index", &p->partition_index);
+    wire_i16(c, "error_code", &p->error_code);
+    if (c->version == 0) {
+        segment_starts(c, p);
+    } else {
+        wire_i64(c, "timestamp", &p->timestamp);
+        wire_i64(c, "offset", &p->offset);
+    }
     wire_struct_end(c);
 }
 
@@ -52,7 +63,7 @@ static void response_topic_fields(struct wire_codec *c, struct list_offsets_resp
     wire_struct_begin(c);
     wire_string(c, "name", &t->name);
     t->partitions = wire_array_begin(c, "partitions", t->partitions, &t->partitions_count,
-                                     sizeof *t->partitions, 10);
+                                     sizeof *t->partitions, c->version == 0 ? 10 : 22);
     for (size_t i = 0; i < t->partitions_count; i++)
         response_partition_fields(c, &t->partitions[i]);
     wire_array_end(c);

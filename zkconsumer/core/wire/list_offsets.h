@@ -1,6 +1,7 @@
-/* ListOffsets (api key 2), version 0: where a partition log begins and ends. Source: Kafka's
- * ListOffsetsRequest and ListOffsetsResponse (json schemas), in 0.8.2 kafka.api.OffsetRequest and
- * OffsetResponse. */
+/* ListOffsets (api key 2): where a partition log begins and ends, and where in it a time is.
+ * Version 0 answers with starts of segments; version 1, of brokers that keep timestamps (0.10.1),
+ * with the first message that is not older. Source: Kafka's ListOffsetsRequest and
+ * ListOffsetsResponse (json schemas), in 0.8.2 kafka.api.OffsetRequest and OffsetResponse. */
 #ifndef ZKC_WIRE_LIST_OFFSETS_H
 #define ZKC_WIRE_LIST_OFFSETS_H
 
@@ -12,8 +13,8 @@
 
 struct list_offsets_request_partition {
     int32_t partition_index;
-    int64_t timestamp; /* ms, compared with the ages of segments; or one of the above */
-    int32_t max_num_offsets;
+    int64_t timestamp;       /* ms, compared with the ages of segments; or one of the above */
+    int32_t max_num_offsets; /* version 0 */
 };
 
 struct list_offsets_request_topic {
@@ -33,8 +34,10 @@ void list_offsets_request_fields(struct wire_codec *c, struct list_offsets_reque
 struct list_offsets_response_partition {
     int32_t partition_index;
     int16_t error_code;         /* enum kafka_error */
-    int64_t *old_style_offsets; /* descending; may be empty without an error */
+    int64_t *old_style_offsets; /* version 0: descending; may be empty without an error */
     size_t old_style_offsets_count;
+    int64_t timestamp; /* version 1: of that message; -1: none, or not known */
+    int64_t offset;    /* version 1: -1: no message is as young */
 };
 
 struct list_offsets_response_topic {

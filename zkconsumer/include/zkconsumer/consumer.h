@@ -144,6 +144,25 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_log_end(zkc_consumer *consumer,
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_seek(zkc_consumer *consumer, const char *topic,
                                                       int32_t partition, int64_t offset);
 
+/* Offsets by time in an owned or assigned partition, asked of its leader (ListOffsets), newest first:
+ * the starts of at most *count segments that were last written not later than time_ms (ms since 1970;
+ * or ZKC_OFFSET_END, ZKC_OFFSET_BEGINNING), as 0.8's SimpleConsumer.getOffsetsBefore gives them. *count
+ * (1 .. 1000) becomes how many there are, which may be none. Waits while the leader is looked for.
+ * Not on the loop's thread.
+ *
+ * ZKC_ERR_NOT_OWNED, ZKC_ERR_INVALID, ZKC_ERR_CLOSED, ZKC_ERR_TIMED_OUT
+ * ZKC_ERR_BROKER  the broker refused; the log says how */
+ZKC_API ZKC_MUST_CHECK enum zkc_err
+zkc_consumer_offsets_before(zkc_consumer *consumer, const char *topic, int32_t partition,
+                            int64_t time_ms, int64_t *offsets, size_t *count, int timeout_ms);
+
+/* The first message that is not older than time_ms; -1: there is none as young. Brokers that keep no
+ * timestamps (before 0.10.1) give the start of a segment at or before that time instead: *is_exact
+ * (may be NULL) tells. Waits and errors as above. */
+ZKC_API ZKC_MUST_CHECK enum zkc_err
+zkc_consumer_offset_at(zkc_consumer *consumer, const char *topic, int32_t partition,
+                       int64_t time_ms, int64_t *offset, bool *is_exact, int timeout_ms);
+
 /* Stops and resumes handing out and fetching of an owned partition; ownership stays. A pause ends
  * with the ownership. ZKC_ERR_NOT_OWNED, ZKC_ERR_CLOSED */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_pause(zkc_consumer *consumer, const char *topic,
