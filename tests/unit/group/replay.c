@@ -227,6 +227,8 @@ static void carry_out_leaders(struct replay *r, const struct group_output *o)
             position_of(r, o->leaders.list[i].topic, o->leaders.list[i].partition);
         if (p && p->offset < 0 && !r->scene->reset_largest)
             p->offset = 0;
+        else if (p && p->offset < 0 && r->scene->log_end)
+            p->offset = r->scene->log_end;
     }
 }
 

@@ -20,7 +20,8 @@ struct replay_scene {
     bool auto_commit_off;
     int64_t commit_interval_ms; /* 0: 60000 */
     bool roundrobin;
-    bool reset_largest; /* positions without stored offset are not known to the replay */
+    bool reset_largest; /* positions without stored offset begin at log_end; 0: not known */
+    int64_t log_end;
     int64_t no_leaders_from_ms, no_leaders_to_ms; /* partitions have no leader in this time */
     int64_t until_ms; /* stop here (0: to the end): what follows needs what is not built */
     bool fails_reading_offsets; /* an offset cannot be read: which ones are read before it depends
