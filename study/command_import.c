@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PROBLEMS_SAID 20
 
@@ -138,6 +139,8 @@ static enum cli_exit write_out(struct importing *x, const char *out, bool counts
         return CLI_FAILED;
     enum zkc_err err = import_finish(x->import, &sink, &why);
     bool ok = counts || trace_writer_close(&w, out);
+    if (err && !counts && strcmp(out, "-") != 0)
+        unlink(out); /* there is nothing in it */
     if (err)
         report_error("%s: %s", x->path, *why.text ? why.text : "it does not fit into memory");
     if (counts && (!err || err == ZKC_ERR_INVALID)) {

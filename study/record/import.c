@@ -454,11 +454,18 @@ static void read_paths(struct import *x)
     }
 }
 
-/* Members by the label of their port, or by what they register in their sessions. */
-static void find_members(struct import *x)
+static const char *registered_id(const struct import *x, uint32_t item)
 {
+    return item == IMPORT_NONE ? NULL : x->infos[x->items[item].path].leaf;
+}
+
+/* Who registered in which session, and by which connection. */
+static void find_registrations(struct import *x)
+{
+    for (uint32_t i = 0; i < x->link_names.count; i++)
+        x->links[i].registered = IMPORT_NONE;
     for (size_t k = 0; k < x->item_count; k++) {
-        struct item *i = &x->items[k];
+        const struct item *i = &x->items[k];
         if (i->kind != ITEM_OP || i->op != CAPTURE_CREATE || !i->is_answered || i->zk_rc ||
             i->path == IMPORT_NONE || !x->infos[i->path].is_group ||
             x->infos[i->path].kind != ZK_PATH_ID)
@@ -466,6 +473,36 @@ static void find_members(struct import *x)
         struct session *s = import_session(x, i->session);
         if (s && s->registered == IMPORT_NONE)
             s->registered = (uint32_t)k;
+        if (x->links[i->link].registered == IMPORT_NONE)
+            x->links[i->link].registered = (uint32_t)k;
+    }
+}
+
+/* A label is a member's name, unless several members use its port. */
+static bool is_shared(const struct import *x, const char *label)
+{
+    const char *first = NULL;
+    for (uint32_t i = 0; i < x->link_names.count; i++) {
+        const char *id = registered_id(x, x->links[i].registered);
+        if (!id || strcmp(x->links[i].label, label) != 0)
+            continue;
+        if (first && strcmp(first, id) != 0)
+            return true;
+        first = id;
+    }
+    return false;
+}
+
+static void find_members(struct import *x)
+{
+    struct names shared;
+    names_init(&shared, NAMES_MAX);
+    find_registrations(x);
+    for (uint32_t i = 0; i < x->link_names.count && !x->failed; i++) {
+        const char *label = x->links[i].label;
+        bool is_known = names_find(&shared, label, 0) != NAMES_NONE;
+        if (!is_known && (!*label || is_shared(x, label)))
+            name(x, &shared, label, 0);
     }
     for (size_t k = 0; k < x->item_count && !x->failed; k++) {
         struct item *i = &x->items[k];
@@ -473,15 +510,17 @@ static void find_members(struct import *x)
             continue;
         const char *label = x->links[i->link].label;
         struct session *s = i->session ? import_session(x, i->session) : NULL;
+        const char *id = s ? registered_id(x, s->registered) : NULL;
+        if (id && names_find(&shared, label, 0) != NAMES_NONE)
+            label = id;
         if (*label)
             i->member = name(x, &x->member_names, label, 0);
-        else if (s && s->registered != IMPORT_NONE)
-            i->member = name(x, &x->member_names, x->infos[x->items[s->registered].path].leaf, 0);
         if (s && i->member != IMPORT_NONE)
             s->member = i->member;
         if (s && i->is_answered && i->done_ns > s->alive_ns)
             s->alive_ns = i->done_ns;
     }
+    names_deinit(&shared);
 }
 
 /* ---- events ---- */

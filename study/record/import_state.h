@@ -45,6 +45,7 @@ struct item {
 
 struct link {
     const char *label;
+    uint32_t registered; /* item that registered by it first; IMPORT_NONE: none */
     uint64_t session, wanted;
     uint32_t *pending; /* owned; items */
     size_t pending_count, pending_cap;

@@ -103,22 +103,33 @@ static void sign(struct session *s, uint64_t t_ns, int64_t zxid_max)
     s->zxid_max = zxid_max;
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* A list of members without one that had registered before, and did not leave by itself. */
 static void signs_in_list(struct import *x, const struct item *list)
 {
+    const char **sorted = calloc(list->child_count + 1, sizeof *sorted);
+    if (!sorted) {
+        import_failed(x, ZKC_ERR_NOMEM);
+        return;
+    }
+    memcpy(sorted, list->children, list->child_count * sizeof *sorted);
+    qsort(sorted, list->child_count, sizeof *sorted, by_text);
     for (uint32_t k = 0; k < x->session_names.count; k++) {
         struct session *s = &x->sessions[k];
         if (s->is_closed || s->registered == IMPORT_NONE)
             continue;
         const struct item *registered = &x->items[s->registered];
+        const char *id = x->infos[registered->path].leaf;
         bool is_later = list->zxid && registered->zxid ? list->zxid > registered->zxid
                                                        : list->t_ns > registered->done_ns;
-        bool is_there = !is_later;
-        for (size_t i = 0; i < list->child_count && !is_there; i++)
-            is_there = strcmp(list->children[i], x->infos[registered->path].leaf) == 0;
-        if (!is_there)
+        if (is_later && !bsearch(&id, sorted, list->child_count, sizeof *sorted, by_text))
             sign(s, list->done_ns, list->zxid);
     }
+    free(sorted);
 }
 
 static void find_signs(struct import *x, const struct writes *w, struct nodes *n)

@@ -176,3 +176,99 @@ def test_a_repro_is_run_again(t):
                         (("sweep", "--repro", file, "--over", "n=1"), "unknown option --repro")):
         status, out, err = run(*words)
         assert (status, out) == (1, "") and says in err, err
+
+
+# ---- captures ----
+
+SCENES = ROOT / "tests" / "vectors" / "zookeeper"
+
+
+@quick
+def test_import_and_check_a_golden_scene(t):
+    trace = folder(t) / "late-commit.trace.gz"
+    status, out, err = run("import", SCENES / "late-commit.jsonl", "-o", trace)
+    assert (status, out, err) == (0, "", ""), (status, out, err)
+    status, out, err = run("check", "--json", trace)
+    assert status == 0, err
+    results = {row["id"]: row for row in json.loads(out)["results"]}
+    assert results["commit_regressions"]["found"] == results["stale_commits"]["found"] == 1
+    assert results["duplicates"]["found"] == 6 and results["dual_ps"]["found"] > 8
+    assert "a capture does not show" in results["C5"]["unknown"], results["C5"]
+    status, out, err = run("story", "--long", trace)
+    assert status == 0 and "m1   gives up t/0 (lost)" in out and "cannot claim t/1" in out, out
+    status, out, err = run("import", SCENES / "late-commit.jsonl")
+    assert status == 0 and out.encode() == gzip.decompress(trace.read_bytes())
+
+
+@quick
+def test_import_counts_between_marks(t):
+    wanted, lines = [], (SCENES / "orphan.jsonl").read_text().splitlines()
+    for line in map(json.loads, lines):
+        if "mark" in line or not wanted:
+            wanted.append({"mark": line.get("mark", ""), "members": {}})
+        row = wanted[-1]["members"].setdefault(line.get("m"), [0, 0, 0, 0])
+        row[0] += line.get("op") in ("exists", "getData", "getChildren")
+        row[1] += line.get("op") in ("create", "delete", "setData")
+        row[2] += line.get("w", 0)
+        row[3] += "event" in line
+    for interval in wanted:
+        interval["members"] = {m: row for m, row in sorted(interval["members"].items(), key=str) if any(row)}
+    status, out, err = run("import", "--counts", SCENES / "orphan.jsonl")
+    assert status == 0, err
+    assert [json.loads(line) for line in out.splitlines()] == wanted, out
+
+
+@quick
+def test_import_says_what_is_wrong_with_a_capture(t):
+    path = folder(t)
+    lines = (SCENES / "stale-offset.jsonl").read_text().splitlines(keepends=True)
+
+    def write(text):
+        (path / "capture").write_text(text)
+        return run("import", "-o", path / "trace", path / "capture")
+
+    status, _, err = write("".join(lines[:20] + ['{"ms":"late","mark":"x"}\n', "[]\n"] + lines[20:]))
+    assert status == 1, err
+    assert "capture:21: \"ms\": expected an integer" in err and "capture:22: expected one JSON object" in err
+    assert "PARTIAL: 2 problems" in err
+    assert run("check", path / "trace")[0] == 0  # of what is whole the rest is made
+    status, _, err = write("".join(lines)[:-20])
+    assert status == 1 and "capture:%d: the file is cut short" % len(lines) in err, err
+    recorded = (ROOT / "tests" / "vectors" / "record" / "zkrecord.jsonl").read_text().splitlines(keepends=True)
+    header = ('{"seq":0,"t":1.5,"who":"","c":0,"k":"capture","schema":"zkcapture/1","servers":"z"}\n')
+    status, _, err = write("".join([header] + recorded))
+    assert status == 1 and "the capture is cut short: it has no \"end\"" in err, err
+    end = '{"seq":999,"t":9999999999.5,"who":"","c":0,"k":"end","drops":3}\n'
+    status, _, err = write("".join(recorded + [end.replace("9999999999.5", "1999999999.5")]))
+    assert status == 1 and "lines are missing" in err, err
+    status, _, err = write("".join(recorded[10:]))
+    assert status == 1 and "PARTIAL" in err, err
+    (path / "trace").unlink(missing_ok=True)
+    for text, says in (("", "found an empty file"), ("hello\n", ":1: expected one JSON object"),
+                       ('{"ev":"run"}\n', ':1: "k": expected a line of a capture'),
+                       ('{"ms":0,"mark":"nobody"}\n', "no member of a group registers in it"),
+                       ("".join((SCENES / "offset-reset.jsonl").read_text().splitlines(True)),
+                        "several groups, /consumers/gs and /consumers/gl: choose one")):
+        status, out, err = write(text)
+        assert (status, out) == (1, "") and says in err, (says, err)
+        assert not (path / "trace").exists()
+    assert run("import", "--group", "gl", "-o", path / "trace", path / "capture")[0] == 0
+    for words, says in ((("--rebalance-max-retries=0", "x"), "--rebalance-max-retries"), ((), "expected one capture"),
+                        (("x", "y"), "expected one capture"), ((path / "none",), "No such file")):
+        status, _, err = run("import", *words)
+        assert status == 1 and says in err, err
+
+
+@quick
+def test_record_refuses_what_cannot_be(t):
+    out = folder(t) / "capture"
+    for words, says in ((("-z", "127.0.0.1:1", "-o", out), "--listen"),
+                        (("-l", "127.0.0.1:0", "-o", out), "--zookeeper"),
+                        (("-l", "127.0.0.1:0", "-z", "127.0.0.1:1"), "--out"),
+                        (("-l", "m1=here", "-z", "127.0.0.1:1", "-o", out), "here: expected HOST:PORT"),
+                        (("-l", "127.0.0.1:0", "-z", "127.0.0.1", "-o", out), "expected HOST:PORT"),
+                        (("-l", "a=127.0.0.1:0", "-l", "a=127.0.0.1:0", "-z", "127.0.0.1:1", "-o", out),
+                         "another label"),
+                        (("-l", "127.0.0.1:0", "-z", "127.0.0.1:1", "-o", out / "none"), "none: ")):
+        status, said, err = run("record", *words)
+        assert (status, said) == (1, "") and says in err, (words, err)
