@@ -680,6 +680,23 @@ static void notice_aliases(const zkc_conf *conf, conf_notice_fn *notice, void *u
     }
 }
 
+struct zk_switches conf_switches(const struct conf_view *v)
+{
+    static const enum zk_fence fences[] = {[CONF_FENCE_NONE] = ZK_FENCE_NONE,
+                                           [CONF_FENCE_DISCONNECT] = ZK_FENCE_DISCONNECT,
+                                           [CONF_FENCE_LEASE] = ZK_FENCE_LEASE};
+    return (struct zk_switches){
+        .each_event = !v->coalesce,
+        .watch_owners = v->watch_owners,
+        .claim = v->claim_multi ? ZK_CLAIM_MULTI : ZK_CLAIM_SINGLE,
+        .release = v->release_session ? ZK_GUARD_SESSION : ZK_GUARD_BLIND,
+        .commit = v->commit_session ? ZK_GUARD_SESSION : ZK_GUARD_BLIND,
+        .fence = fences[v->fence],
+        .sync_before_read = v->sync_before_read,
+        .never_gives_up = v->give_up_never,
+    };
+}
+
 const char *conf_mode_name(enum conf_mode mode)
 {
     return mode == CONF_MODE_SAFE ? "zookeeper:safe" : "zookeeper:compat";

@@ -6,6 +6,7 @@
 #ifndef ZKC_CONSUMER_CONF_H
 #define ZKC_CONSUMER_CONF_H
 
+#include "zkconsumer/core/group/zk_switches.h"
 #include <stddef.h>
 #include <zkconsumer/conf.h>
 
@@ -85,6 +86,9 @@ struct conf_view {
 };
 
 /* "zookeeper:compat" or "zookeeper:safe". Static. */
+/* The switches of zk_compat. */
+struct zk_switches conf_switches(const struct conf_view *v);
+
 const char *conf_mode_name(enum conf_mode mode);
 
 /* Fills *out and checks what concerns more than one key. `notice` (may be NULL) is called with each

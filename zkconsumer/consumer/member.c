@@ -777,9 +777,6 @@ static enum zkc_err new_machine(zkc_consumer *c, const struct zk_subscription *l
                                                       [CONF_STRATEGY_RANGE] = ASSIGN_RANGE,
                                                       [CONF_STRATEGY_ROUNDROBIN] =
                                                           ASSIGN_ROUNDROBIN};
-    static const enum zk_fence fences[] = {[CONF_FENCE_NONE] = ZK_FENCE_NONE,
-                                           [CONF_FENCE_DISCONNECT] = ZK_FENCE_DISCONNECT,
-                                           [CONF_FENCE_LEASE] = ZK_FENCE_LEASE};
     if (c->view.mode == CONF_MODE_SAFE)
         return member_safe_new(c, list, count, pattern);
     struct zk_compat_config config = {
@@ -795,14 +792,7 @@ static enum zkc_err new_machine(zkc_consumer *c, const struct zk_subscription *l
         .variant = variants[c->view.variant],
         .strategy = strategies[c->view.strategy],
         .watch_brokers = c->view.watch_brokers,
-        .switches = {.each_event = !c->view.coalesce,
-                     .watch_owners = c->view.watch_owners,
-                     .claim = c->view.claim_multi ? ZK_CLAIM_MULTI : ZK_CLAIM_SINGLE,
-                     .release = c->view.release_session ? ZK_GUARD_SESSION : ZK_GUARD_BLIND,
-                     .commit = c->view.commit_session ? ZK_GUARD_SESSION : ZK_GUARD_BLIND,
-                     .fence = fences[c->view.fence],
-                     .sync_before_read = c->view.sync_before_read,
-                     .never_gives_up = c->view.give_up_never},
+        .switches = conf_switches(&c->view),
         .exclude_internal_topics = c->view.exclude_internal_topics,
         .auto_commit = c->view.auto_commit,
         .auto_commit_interval_ms = c->view.auto_commit_interval_ms,

@@ -43,6 +43,16 @@ static const char *strategy_name(enum conf_strategy strategy)
     return names[strategy];
 }
 
+/* Of compat: the choices of 0.8.2 that are taken away. */
+static void add_switches(struct json *j, const struct conf_view *conf)
+{
+    struct zk_switches switches = conf_switches(conf);
+    struct zk_switch list[ZK_SWITCH_COUNT];
+    size_t count = conf->mode == CONF_MODE_COMPAT ? zk_switches_set(&switches, list) : 0;
+    for (size_t i = 0; i < count; i++)
+        json_text(j, list[i].name, list[i].value);
+}
+
 static void write_header(struct tracing *t, const struct conf_view *conf)
 {
     struct utsname host = {0};
@@ -54,6 +64,7 @@ static void write_header(struct tracing *t, const struct conf_view *conf)
     json_text(j, "variant", variant_name(conf->variant));
     json_text(j, "strategy", strategy_name(conf->strategy));
     json_bool(j, "zookeeper.watch.brokers", conf->watch_brokers);
+    add_switches(j, conf);
     json_text(j, "build", zkc_version_text());
     json_text(j, "group", conf->group_id);
     json_object_begin(j, "host");
