@@ -63,6 +63,21 @@ static struct world_member *any_live(struct sim *s)
     return NULL;
 }
 
+/* Of each second seed; apart from the seed's own choices, which stay as they were. Those that never
+ * end by themselves (a lease's probes, attempts without limit) have stories of their own. */
+static struct zk_switches some_switches(uint64_t seed)
+{
+    unsigned bits = (unsigned)(seed / 2);
+    if (seed % 2 == 0)
+        return (struct zk_switches){0};
+    return (struct zk_switches){.each_event = bits & 1,
+                                .watch_owners = bits & 2,
+                                .claim = bits & 4 ? ZK_CLAIM_MULTI : ZK_CLAIM_SINGLE,
+                                .release = bits & 8 ? ZK_GUARD_SESSION : ZK_GUARD_BLIND,
+                                .commit = bits & 16 ? ZK_GUARD_SESSION : ZK_GUARD_BLIND,
+                                .sync_before_read = bits & 32};
+}
+
 /* All members have the same settings: what these must agree on is not recorded anywhere. */
 static void configure(struct sim *s)
 {
@@ -72,6 +87,7 @@ static void configure(struct sim *s)
     s->config.strategy = strategies[s->seed / ZK_VARIANT_COUNT % 3];
     s->config.watch_brokers = below(s, 2);
     s->config.auto_commit = below(s, 4) > 0;
+    s->config.switches = some_switches(s->seed);
     s->config.auto_commit_interval_ms = below(s, 2) ? 1000000 : 3000;
     s->config.rebalance_backoff_ms = 100 + below(s, 300);
     s->config.rebalance_attempts_max = 60;

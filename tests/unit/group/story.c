@@ -42,7 +42,7 @@ enum world_verdict do_once(struct world *w, const struct world_request *r, int *
 {
     struct once *o = user;
     if ((o->done && !o->always) || r->op->type != o->type ||
-        strncmp(r->op->path, o->path, strlen(o->path)) != 0 ||
+        strncmp(zk_op_path(r->op), o->path, strlen(o->path)) != 0 ||
         (o->lane >= 0 && r->lane != (enum group_lane)o->lane))
         return WORLD_RUN;
     if (o->skip > 0) {

@@ -68,6 +68,8 @@ struct world_member {
     uint32_t last_job;
     enum zkc_err last_commit_err;
     enum group_stop_why last_stop;
+    int leases_told;
+    int64_t lease_session, lease_end_ms;                  /* of the last one */
     size_t outputs_max;                                   /* the most of one step */
     struct group_position positions[WORLD_POSITIONS_MAX]; /* of what the shell fetches */
     size_t position_count;
@@ -143,7 +145,8 @@ struct world_member *world_member_at(struct world *w, size_t i);
 
 /* The member's requests since it began, or since world_forget(), as
  * "<lane letter> <operation>[ w] <path>[ = data][ -> error]"; R rebalance, E events, C commit, F
- * finder. */
+ * finder, O offset manager, S probes. A multi is named by its first part, with the number of all.
+ */
 size_t world_asked_count(const struct world_member *m);
 const char *world_asked(const struct world_member *m, size_t i);
 void world_forget(struct world_member *m);

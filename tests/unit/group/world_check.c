@@ -11,13 +11,15 @@ void world_log(struct world_member *m, enum group_lane lane, const struct zk_op 
                const char *outcome)
 {
     struct world_link *l = m->link;
-    static const char letters[GROUP_LANE_COUNT] = {'R', 'E', 'C', 'F', 'O'};
-    char *text;
+    static const char letters[] = {'R', 'E', 'C', 'F', 'O', 'S', 'V'};
+    char *text, parts[16] = "";
     bool has_data = op->data.data != NULL;
-    int n =
-        asprintf(&text, "%c %s%s %s%s%.*s%s%s", letters[lane], zk_op_name(op->type),
-                 op->watch ? " w" : "", op->path, has_data ? " = " : "", (int)op->data.len,
-                 has_data ? (const char *)op->data.data : "", outcome[0] ? " -> " : "", outcome);
+    if (op->part_count)
+        snprintf(parts, sizeof parts, " (%zu)", op->part_count);
+    int n = asprintf(&text, "%c %s%s %s%s%s%.*s%s%s", letters[lane], zk_op_name(op->type),
+                     op->watch ? " w" : "", zk_op_path(op), parts, has_data ? " = " : "",
+                     (int)op->data.len, has_data ? (const char *)op->data.data : "",
+                     outcome[0] ? " -> " : "", outcome);
     assert_true(n > 0);
     if (l->asked_count == l->asked_cap) {
         l->asked_cap = l->asked_cap ? l->asked_cap * 2 : 64;

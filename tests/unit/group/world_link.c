@@ -44,10 +44,32 @@ struct message *world_take(struct world *w)
     }
 }
 
+static void free_op(const struct zk_op *op)
+{
+    free((char *)(uintptr_t)op->path);
+    free((uint8_t *)(uintptr_t)op->data.data);
+    for (size_t i = 0; i < op->part_count; i++)
+        free_op(&op->parts[i]);
+    free((struct zk_op *)(uintptr_t)op->parts);
+}
+
+struct zk_op world_copy_op(const struct zk_op *op)
+{
+    struct zk_op copy = *op;
+    struct zk_op *parts = op->part_count ? calloc(op->part_count, sizeof *parts) : NULL;
+    copy.path = op->path ? strdup(op->path) : NULL;
+    copy.data = world_copy_bytes(op->data);
+    copy.parts = parts;
+    assert_true(parts || op->part_count == 0);
+    for (size_t i = 0; i < op->part_count; i++)
+        parts[i] = world_copy_op(&op->parts[i]);
+    return copy;
+}
+
 void world_message_free(struct message *msg)
 {
-    free((char *)(uintptr_t)msg->op.path);
-    free((uint8_t *)(uintptr_t)msg->op.data.data);
+    free_op(&msg->op);
+    free((void *)(uintptr_t)msg->result.parts);
     free((uint8_t *)(uintptr_t)msg->result.data.data);
     for (size_t i = 0; i < msg->result.children_count; i++)
         free((char *)(uintptr_t)msg->result.children[i]);
@@ -70,6 +92,11 @@ static void copy_result(struct zk_result *to, const struct zk_result *from)
 {
     *to = *from;
     to->data = world_copy_bytes(from->data);
+    struct zk_part_result *parts = calloc(from->part_count + 1, sizeof *parts);
+    assert_non_null(parts);
+    if (from->part_count)
+        memcpy(parts, from->parts, from->part_count * sizeof *parts);
+    to->parts = parts;
     char **children = calloc(from->children_count + 1, sizeof *children);
     assert_non_null(children);
     for (size_t i = 0; i < from->children_count; i++)
@@ -191,7 +218,8 @@ static void feed_connected(struct world_member *m, bool is_new)
     struct group_input in = {.type = GROUP_IN_CONNECTED,
                              .connected = {.session_id = m->session,
                                            .timeout_ms = m->world->options.session_timeout_ms,
-                                           .is_new = is_new}};
+                                           .is_new = is_new,
+                                           .connect_sent_ms = m->world->now_ms}};
     world_feed(m, &in);
 }
 
@@ -241,9 +269,7 @@ static struct message *answer_to(const struct message *msg, const struct zk_resu
     struct message *answer = world_message(msg->member, MESSAGE_ANSWER, 0);
     answer->lane = msg->lane;
     answer->seq = msg->seq;
-    answer->op = msg->op;
-    answer->op.path = strdup(msg->op.path);
-    answer->op.data = BYTES_NULL;
+    answer->op = world_copy_op(&msg->op);
     copy_result(&answer->result, result);
     return answer;
 }

@@ -30,7 +30,7 @@ struct message {
     uint32_t connection; /* messages of an older one are lost */
     enum group_lane lane;
     uint32_t seq;
-    struct zk_op op; /* its path and data are owned */
+    struct zk_op op; /* with all that it points to */
     struct zk_result result;
     struct zk_watch_event event;
     enum group_input_type due;
@@ -109,6 +109,7 @@ bool world_deliver(struct world *w, struct message *msg);
 
 /* A moment from now, after all others of this kind. */
 int64_t world_later(struct world *w, int64_t *last_ms);
+struct zk_op world_copy_op(const struct zk_op *op);
 struct bytes world_copy_bytes(struct bytes b);
 
 /* Nothing gets through any more; the server will end the session if that lasts. */

@@ -14,18 +14,17 @@ static void send_request(struct world_member *m, const struct group_output *o)
     for (size_t i = 0; i < l->open_count; i++)
         if (l->open[i].lane == o->op.lane && !l->open[i].is_abandoned)
             fail_msg("two operations at once in lane %d, the second: %s %s", o->op.lane,
-                     zk_op_name(o->op.op.type), o->op.op.path);
+                     zk_op_name(o->op.op.type), zk_op_path(&o->op.op));
     if (!l->is_connected)
-        fail_msg("sent without a connection: %s %s", zk_op_name(o->op.op.type), o->op.op.path);
+        fail_msg("sent without a connection: %s %s", zk_op_name(o->op.op.type),
+                 zk_op_path(&o->op.op));
     assert_true(l->open_count < OPEN_OPS_MAX);
     l->open[l->open_count++] = (struct open_op){o->op.lane, o->op.seq, false};
     struct message *msg =
         world_message(m, MESSAGE_REQUEST, world_later(m->world, &l->last_request_ms));
     msg->lane = o->op.lane;
     msg->seq = o->op.seq;
-    msg->op = o->op.op;
-    msg->op.path = strdup(o->op.op.path);
-    msg->op.data = world_copy_bytes(o->op.op.data);
+    msg->op = world_copy_op(&o->op.op);
     world_post(m->world, msg);
 }
 
@@ -206,6 +205,11 @@ static void carry_out(struct world_member *m, const struct group_output *o)
     case GROUP_OUT_COMMIT_QUEUED:
     case GROUP_OUT_COMMITTED: take_commit(m, o); break;
     case GROUP_OUT_CLOSE_SESSION: m->is_closed = true; break;
+    case GROUP_OUT_LEASE:
+        m->leases_told++;
+        m->lease_session = o->lease.session_id;
+        m->lease_end_ms = o->lease.end_ms;
+        break;
     case GROUP_OUT_NOTICE: take_notice(m, o); break;
     case GROUP_OUT_STATE:
         m->is_registered = o->state.registered;

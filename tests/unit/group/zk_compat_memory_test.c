@@ -124,6 +124,21 @@ static void test_each_allocation_of_a_filter(void **state)
     assert_true(n > 300);
 }
 
+static void test_each_allocation_with_switches(void **state)
+{
+    (void)state;
+    struct zk_compat_config config = config_of(ZK_VARIANT_0_8);
+    config.switches = (struct zk_switches){.watch_owners = true,
+                                           .claim = ZK_CLAIM_MULTI,
+                                           .release = ZK_GUARD_SESSION,
+                                           .commit = ZK_GUARD_SESSION,
+                                           .sync_before_read = true};
+    size_t n = 0;
+    while (run(&config, n, 1))
+        n += stride();
+    assert_true(n > 300);
+}
+
 static void test_many_in_a_row(void **state)
 {
     (void)state;
@@ -166,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_allocation),
         cmocka_unit_test(test_each_allocation_of_a_filter),
+        cmocka_unit_test(test_each_allocation_with_switches),
         cmocka_unit_test(test_many_in_a_row),
         cmocka_unit_test(test_new),
     };

@@ -45,7 +45,7 @@ static enum world_verdict inject(struct world *w, const struct world_request *r,
         return WORLD_RUN;
     i->done++;
     snprintf(i->what, sizeof i->what, "lane %d, %s %s", r->lane, zk_op_name(r->op->type),
-             r->op->path);
+             zk_op_path(r->op));
     switch (i->fault) {
     case FAULT_CUT_BEFORE: return WORLD_CUT_BEFORE;
     case FAULT_CUT_AFTER: return WORLD_CUT_AFTER;
@@ -131,14 +131,26 @@ static int stride(void)
     return text ? atoi(text) : 1;
 }
 
+/* None, and all that end by themselves; but with events one by one the event thread may wait for
+ * ever for the member's own node (KAFKA-1387) after one end of the session more. */
+static const struct zk_switches switches[] = {{.watch_owners = false},
+                                              {.watch_owners = true,
+                                               .claim = ZK_CLAIM_MULTI,
+                                               .release = ZK_GUARD_SESSION,
+                                               .commit = ZK_GUARD_SESSION,
+                                               .fence = ZK_FENCE_DISCONNECT,
+                                               .sync_before_read = true}};
+
 static void test_every_request(void **state)
 {
     const enum fault fault = *(const enum fault *)*state;
-    for (int v = 0; v < ZK_VARIANT_COUNT; v++) {
+    for (int k = 0; k < 2 * ZK_VARIANT_COUNT; k++) {
+        int v = k % ZK_VARIANT_COUNT;
         struct zk_compat_config c = config_of((enum zk_variant)v);
+        c.switches = switches[k / ZK_VARIANT_COUNT];
         for (int member = 0; member < 2; member++) {
             struct injection i = {.fault = fault, .member = member, .done = 1};
-            int every = (v == ZK_VARIANT_0_8 ? 1 : 3) * stride();
+            int every = (k == ZK_VARIANT_0_8 ? 1 : 3) * stride();
             for (; i.done > 0; i.request += every) {
                 i.done = 0;
                 run(&c, &i);
