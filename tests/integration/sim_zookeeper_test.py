@@ -40,8 +40,9 @@ def three_servers(t, release):
 
 
 def faults(t, release):
-    ensemble = Ensemble(t, release, 3, {"tickTime": 400, "initLimit": 15}, can_cut=True)
-    run([ensemble.port(n) for n in ensemble.numbers], "faults", timeout_ms=8000, ensemble=ensemble)
+    ensemble = Ensemble(t, release, 3, {"tickTime": 400, "initLimit": 15,
+                                         "maxSessionTimeout": 60000}, can_cut=True)
+    run([ensemble.port(n) for n in ensemble.numbers], "faults", ensemble=ensemble)
 
 
 def test_one_server_3_8(t):
