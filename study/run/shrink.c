@@ -7,7 +7,8 @@
 #define RUNS_MAX 500
 
 struct shrinking {
-    struct scenario *best; /* owned; the smallest that fails so far */
+    struct scenario *best;     /* owned; the smallest that fails so far */
+    struct scenario *original; /* owned; with its faults written out */
     const struct shrink_options *options;
     struct shrink_result *result;
     uint64_t seed; /* of the best */
@@ -25,12 +26,17 @@ static bool is_over(const struct shrinking *x)
     return x->err || x->result->runs >= x->runs_max;
 }
 
-static struct scenario *copy_of(struct shrinking *x)
+static struct scenario *copy_from(struct shrinking *x, const struct scenario *from)
 {
     struct scenario *s = NULL;
     if (!x->err)
-        x->err = scenario_copy(x->best, &s);
+        x->err = scenario_copy(from, &s);
     return s;
+}
+
+static struct scenario *copy_of(struct shrinking *x)
+{
+    return copy_from(x, x->best);
 }
 
 /* Takes over `candidate`. True: it fails in the same way, and is the best now. What cannot be built
@@ -153,11 +159,72 @@ static uint64_t partitions_of(const struct scenario *s)
     return n;
 }
 
+/* The original with SMALL members and partitions. */
+static struct scenario *small_copy(struct shrinking *x)
+{
+    static const char *const sizes[][2] = {{"late", "1"}, {"members", "3"}, {"P", "4"}};
+    struct scenario *s = copy_from(x, x->original);
+    struct why why;
+    for (size_t i = 0; s && i < sizeof sizes / sizeof *sizes; i++)
+        if (scenario_set(s, sizes[i][0], sizes[i][1], &why)) {
+            scenario_free(s);
+            return NULL;
+        }
+    return s;
+}
+
+static bool can_be_built(const struct scenario *s)
+{
+    struct world w;
+    struct why why;
+    if (!s || scenario_build(s, 1, &w, &why))
+        return false;
+    world_deinit(&w);
+    return true;
+}
+
+/* Without the faults that name nobody in it. */
+static struct scenario *small_world(struct shrinking *x)
+{
+    struct scenario *s = small_copy(x);
+    for (size_t at = s ? scenario_fault_count(s) : 0; at-- > 0;) {
+        struct scenario *alone = small_copy(x);
+        for (size_t i = alone ? scenario_fault_count(alone) : 0; i-- > 0;)
+            if (i != at)
+                scenario_remove_fault(alone, i);
+        if (!can_be_built(alone))
+            scenario_remove_fault(s, at);
+        scenario_free(alone);
+    }
+    return s;
+}
+
+/* What was left of the faults may need a large world, where more of them would do in a small one:
+ * the small world first then, a seed that fails in it, and its faults again. */
+static void begin_small(struct shrinking *x)
+{
+    struct scenario *small = small_world(x);
+    bool fails = false;
+    for (uint64_t seed = 1; small && !fails && seed <= SEEDS_MANY && !is_over(x); seed++)
+        fails = try_seed(x, copy_from(x, small), seed);
+    scenario_free(small);
+    if (fails)
+        drop_faults(x);
+}
+
+static void shrink_partitions(struct shrinking *x)
+{
+    uint64_t partitions = partitions_of(x->best);
+    if (partitions > SMALL && !try_size(x, "P", SMALL, SEEDS_FEW))
+        begin_small(x);
+    shrink_number(x, "P", partitions_of(x->best), 1);
+}
+
 static void shrink_sizes(struct shrinking *x)
 {
     shrink_number(x, "late", number_of(x->best, "late"), 0);
     shrink_number(x, "members", number_of(x->best, "members"), 0);
-    shrink_number(x, "P", partitions_of(x->best), 1);
+    shrink_partitions(x);
     shrink_number(x, "brokers", number_of(x->best, "brokers"), 1);
     if (number_of(x->best, "zk.servers") > 1)
         try_set(x, "zk.servers", 1, "");
@@ -219,6 +286,8 @@ enum zkc_err shrink(struct scenario **scenario, const struct shrink_options *opt
     if (!err)
         err = scenario_expand(x.best, options->seed, why);
     if (!err)
+        err = scenario_copy(x.best, &x.original);
+    if (!err)
         err = first_run(&x, why);
     if (!err && out->violated != CHECK_COUNT) {
         drop_faults(&x);
@@ -229,6 +298,7 @@ enum zkc_err shrink(struct scenario **scenario, const struct shrink_options *opt
         err = x.err;
         out->seed = x.seed;
     }
+    scenario_free(x.original);
     if (err || out->violated == CHECK_COUNT) {
         scenario_free(x.best);
         return err;
