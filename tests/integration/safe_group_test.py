@@ -4,7 +4,7 @@ import time
 
 from lib.group import range_layout
 from lib.ledger import Traffic
-from lib.members import Account
+from lib.members import Account, run
 from lib.waiting import wait_for
 
 SAFE = {"zookeeper.mode": "safe", "zookeeper.session.timeout.ms": 3000,
@@ -41,10 +41,14 @@ class World:
         t.defer(self.traffic.close)
         self.gone = []      # processes that are no more, with what they received
         self.there = {}     # name -> its process
+        self.traces = []
 
     def join(self, name, settings=None, process=None):
         process = process or self.t.our_members(self.cluster, "g", "ours-" + name)
-        process.open(name, {**SAFE, **(settings or {})}, zookeeper=self.proxy.listen(name))
+        trace = self.t.folder / ("%s-%d.trace" % (name, len(self.traces)))
+        self.traces.append(trace)
+        traced = {"trace.path": trace, "trace.level": 2, "trace.member": name}
+        process.open(name, {**SAFE, **traced, **(settings or {})}, zookeeper=self.proxy.listen(name))
         process.streams(name, t=1)
         self.there[name] = process
         return process
@@ -80,7 +84,7 @@ class World:
         processes = {id(p): p for p in [*self.gone, *self.there.values()]}
         return [m for process in processes.values() for m in process.messages()]
 
-    def end(self, duplicates_max=0):
+    def end(self, duplicates_max=0, check_traces=True):
         """Everything is delivered, everybody leaves; the account."""
         written = set(self.traffic.stop())
         wait_for(lambda: written <= {(m.partition, m.offset) for m in self.messages()},
@@ -90,7 +94,14 @@ class World:
         Account(written, self.messages()).check(duplicates_max)
         last = {p: max(o for q, o in written if q == p) + 1 for p in range(self.partitions)}
         expect("committed", self.group.offsets("t"), last)
-        return written
+        if check_traces:
+            self.check_traces()
+
+    def check_traces(self):
+        """What the traces of all members say of the promises (study/check)."""
+        traces = [trace for trace in self.traces if trace.stat().st_size]  # killed at once: nothing
+        done = run("zkstudy", "check", *traces)
+        assert done.returncode == 0, "%s\n%s" % (done.stdout, done.stderr)
 
 
 # ---- joining and leaving ----
@@ -379,7 +390,7 @@ def test_a_forced_reset_is_obeyed(t):
              "offset 5 once more", 30)
     world.flows(["a"])
     expect("written plainly", {type(o) for o in world.group.offsets("t").values()}, {int})
-    world.end(duplicates_max=10000)
+    world.end(duplicates_max=10000, check_traces=False)  # which do not know of the request
 
 
 # ---- beside others ----

@@ -78,6 +78,7 @@ struct safe_parts {
     int64_t lease_session;
     int64_t lease_end_ms;    /* INT64_MIN: over, INT64_MAX: without end */
     int64_t polled_ms;       /* when the application was last seen to ask for messages */
+    bool is_evicted;          /* everything is given back, until its session is closed */
     bool is_evicting;        /* the session of an evicted member is being closed */
     bool is_session_closed;  /* it has been: GROUP_IN_SESSION_CLOSED waits to be fed */
     bool is_session_wanted;  /* a new one could not be opened for lack of memory */

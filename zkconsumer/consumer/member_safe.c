@@ -139,18 +139,10 @@ static void take_lease(zkc_consumer *c, const struct group_output *o)
 
 /* ---- eviction ---- */
 
-static void evicted(zkc_consumer *c, const struct group_output *o)
+static void evicted(zkc_consumer *c)
 {
     c->safe_parts.evictions++;
-    consumer_error(c, ZKC_ERR_EVICTED,
-                   "the application has not asked for messages for %" PRId64
-                   " ms (max.poll.interval.ms): its partitions are given back and the session "
-                   "ends; it joins again when it next asks",
-                   o->evicted.limit_ms);
-    log_line(c->log, 4, LOG_FACILITY_MEMBER,
-             "evicted: the application has not asked for messages for max.poll.interval.ms = "
-             "%" PRId64,
-             o->evicted.limit_ms);
+    c->safe_parts.is_evicted = true;
     stream_hub_want_poll(c->hub);
 }
 
@@ -168,7 +160,7 @@ static void close_session(zkc_consumer *c)
 
 void member_safe_session_closed(zkc_consumer *c)
 {
-    c->safe_parts.is_evicting = false;
+    c->safe_parts.is_evicting = c->safe_parts.is_evicted = false;
     c->safe_parts.is_session_closed = true;
     member_drain(c);
 }
@@ -231,9 +223,9 @@ static void stop(zkc_consumer *c, const struct group_output *list, size_t count)
         struct zkc_owned *to = owned ? &owned[n] : &one;
         n += fetching_end(c->fetching, list[i].fetch_stop.topic, list[i].fetch_stop.partition,
                           list[i].fetch_stop.claim, is_lost ? GATE_LOST : GATE_REVOKED,
-                          is_lost        ? "lost"
-                          : c->leave_fed ? "exit"
-                                         : "release",
+                          is_lost                                    ? "lost"
+                          : c->leave_fed || c->safe_parts.is_evicted ? "exit"
+                                                                     : "release",
                           to);
     }
     if (owned && n > 0)
@@ -318,10 +310,6 @@ static void take_foreign(zkc_consumer *c, const struct group_output *o)
                    o->foreign.expected, by,
                    o->foreign.is_obeyed ? "it is a reset by a tool, which is obeyed"
                                         : "the next commit with progress overwrites it");
-    log_line(c->log, 4, LOG_FACILITY_OFFSET,
-             "[%s,%d] foreign write of the offset: %" PRId64 " instead of %" PRId64 "%s%s",
-             o->foreign.topic, o->foreign.partition, o->foreign.found, o->foreign.expected, by,
-             o->foreign.is_obeyed ? ", obeyed" : "");
 }
 
 /* ---- outputs ---- */
@@ -345,7 +333,7 @@ size_t member_safe_carry_out(zkc_consumer *c, const struct group_output *list, s
     case GROUP_OUT_OPEN_SESSION: open_session(c); break;
     case GROUP_OUT_CLOSE_SESSION: close_session(c); break;
     case GROUP_OUT_WAITING: take_waiting(c, list); break;
-    case GROUP_OUT_EVICTED: evicted(c, list); break;
+    case GROUP_OUT_EVICTED: evicted(c); break;
     case GROUP_OUT_FOREIGN: take_foreign(c, list); break;
     default: return 0;
     }

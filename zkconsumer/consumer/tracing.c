@@ -15,6 +15,7 @@ struct tracing {
     struct log *log;
     char *member;
     char *id; /* registered: what views name */
+    enum conf_mode mode;
     uint32_t rebalance, attempt;
     bool in_rebalance;
     uint64_t ops[ZK_OP_TYPE_COUNT]; /* of the attempt, by enum zk_op_type */
@@ -92,6 +93,7 @@ enum zkc_err tracing_open(const struct conf_view *conf, const char *member, stru
     if (!t)
         return ZKC_ERR_NOMEM;
     t->log = log;
+    t->mode = conf->mode;
     t->member = strdup(conf->trace_member ? conf->trace_member : member);
     t->id = strdup(member);
     struct trace_options options = {.path = conf->trace_path,
@@ -150,6 +152,7 @@ void tracing_start(struct tracing *t, const char *const *topics, size_t count, i
     if (!j)
         return;
     json_text(j, "id", t->id);
+    json_text(j, "mode", conf_mode_name(t->mode));
     json_list_begin(j, "topics");
     for (size_t i = 0; i < count; i++)
         json_text(j, NULL, topics[i]);

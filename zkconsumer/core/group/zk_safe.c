@@ -408,9 +408,9 @@ static void check_polls(struct zk_safe *m, struct group_outputs *out)
     o->evicted.limit_ms = m->config.poll_limit_ms;
     o->evicted.polled_ms = m->polled_ms;
     group_notice(
-        out, 4, "member", ZKC_ERR_TIMED_OUT,
-        "the application has not asked for a message for %lld ms: its partitions are given "
-        "back; it joins again when it asks",
+        out, 4, "member", ZKC_ERR_EVICTED,
+        "the application has not asked for a message for %lld ms (max.poll.interval.ms): its "
+        "partitions are given back; it joins again when it asks",
         (long long)m->config.poll_limit_ms);
     leave(m, false, out);
 }
