@@ -1,10 +1,11 @@
 /* zkstudy sweep: a scenario over the values of one key, measured beside predicted, as CSV. */
 #include "study/command_common.h"
 #include "study/commands.h"
-#include "study/run/run.h"
+#include "study/run/predict.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,62 +33,113 @@ struct sweep {
     bool is_violated;
 };
 
-/* A row is a run: every measured number stands beside what theory says. */
+/* ---- a row: a run, every measured number and beside it what theory says ---- */
+
+struct row {
+    const struct run_result *r;
+    struct predicted p;
+};
+
+static void measured(uint64_t n)
+{
+    printf(",%" PRIu64, n);
+}
+
+static void measured_s(double seconds)
+{
+    printf(",%.3f", seconds);
+}
+
+static void predicted(double value, int digits)
+{
+    if (isnan(value))
+        printf(",");
+    else
+        printf(",%.*f", digits, value);
+}
+
+/* After the warm-up. */
+static uint64_t found(const struct row *x, enum check_id id)
+{
+    return x->r->checks[id].found - x->r->found_before[id];
+}
+
+static double found_ps(const struct row *x, enum check_id id)
+{
+    return (double)found(x, id) / 1e9;
+}
+
 static void print_head(const struct sweep *w)
 {
     for (size_t i = 0; i < w->key_count; i++)
         printf("%s,", w->keys[i]);
-    printf("seed,violated,causes,tts_s,stable,rebalances,rebalances_predicted,attempts,failed,"
-           "conflicts,reads,reads_predicted,writes,writes_predicted,notifications,"
-           "notifications_predicted,give_ups,orphans,dual_ps,gap_ps,unavailable_ps,duplicates,"
-           "views_success,foreign_deletes,stale_commits\n");
+    printf("seed,violated,causes,stable,tts_s,tts_s_predicted,rebalances,rebalances_predicted,"
+           "attempts,failed,conflicts,attempt_s,reads,reads_predicted,writes,writes_predicted,"
+           "watches,watches_predicted,notifications,notifications_predicted,give_ups,"
+           "give_up_p_predicted,give_up_after_s_predicted,orphans,dual_ps,dual_ps_predicted,gap_ps,"
+           "gap_ps_predicted,unavailable_ps,duplicates,views_success,foreign_deletes,"
+           "stale_commits\n");
 }
 
-static void print_predicted(const struct predicted *p, double value)
+static void print_settling(const struct row *x)
 {
-    if (p->is_known)
-        printf("%.0f,", value);
+    const struct measures *m = &x->r->measures;
+    if (m->causes && x->r->tts_ns != UINT64_MAX)
+        measured_s((double)x->r->tts_ns / 1e9);
     else
         printf(",");
+    predicted(x->p.tts_s, 3);
+    measured(m->rebalances);
+    predicted(x->p.rebalances, 0);
+    measured(m->attempts);
+    measured(m->failed);
+    measured(m->conflicts);
+    measured_s(m->attempts ? (double)m->attempt_ns / 1e9 / (double)m->attempts : 0);
 }
 
-static uint64_t found(const struct run_result *r, enum check_id id)
+static void print_operations(const struct row *x)
 {
-    return r->checks[id].found;
+    const struct measures *m = &x->r->measures;
+    measured(m->reads);
+    predicted(x->p.reads, 0);
+    measured(m->writes);
+    predicted(x->p.writes, 0);
+    measured(m->watches);
+    predicted(x->p.watches, 0);
+    measured(m->notifications);
+    predicted(x->p.notifications, 0);
+}
+
+static void print_harm(const struct row *x)
+{
+    measured(found(x, CHECK_GIVE_UPS));
+    predicted(x->p.give_up_p, 3);
+    predicted(x->p.give_up_after_s, 3);
+    if (x->r->checks[CHECK_C9].unknown)
+        printf(",");
+    else
+        measured(found(x, CHECK_C9));
+    measured_s(found_ps(x, CHECK_DUAL));
+    predicted(x->p.dual_ps, 3);
+    measured_s(found_ps(x, CHECK_GAP));
+    predicted(x->p.gap_ps, 3);
+    measured_s(found_ps(x, CHECK_GAP) + found_ps(x, CHECK_PAUSED) + found_ps(x, CHECK_FROZEN));
+    measured(found(x, CHECK_DUPLICATES));
+    measured(found(x, CHECK_VIEWS));
+    measured(found(x, CHECK_FOREIGN_DELETES));
+    measured(found(x, CHECK_STALE_COMMITS));
 }
 
 static void print_row(const struct world *world, uint64_t seed, const struct run_result *r)
 {
-    const struct measures *m = &r->measures;
-    uint64_t partitions = 0;
-    bool is_join = false;
-    for (size_t i = 0; i < world->config.topic_count; i++)
-        partitions += (uint64_t)world->config.topics[i].partitions;
-    for (size_t i = 0; i < world->config.fault_count; i++)
-        is_join = is_join || world->config.faults[i].kind == SIM_JOIN;
-    struct predicted p = predict(m, r->registered, partitions, world->config.topic_count,
-                                 world->config.brokers.count, is_join);
-    printf("%" PRIu64 ",%s,%" PRIu64 ",", seed,
-           r->violated == CHECK_COUNT ? "" : check_name(r->violated), m->causes);
-    if (m->causes && r->tts_ns != UINT64_MAX)
-        printf("%.3f", (double)r->tts_ns / 1e9);
-    printf(",%d,%" PRIu64 ",", r->is_stable, m->rebalances);
-    print_predicted(&p, p.rebalances);
-    printf("%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", m->attempts, m->failed, m->conflicts,
-           m->reads);
-    print_predicted(&p, p.reads);
-    printf("%" PRIu64 ",", m->writes);
-    print_predicted(&p, p.writes);
-    printf("%" PRIu64 ",", m->notifications);
-    print_predicted(&p, p.notifications);
-    printf("%" PRIu64 ",", found(r, CHECK_GIVE_UPS));
-    if (!r->checks[CHECK_C9].unknown)
-        printf("%" PRIu64, found(r, CHECK_C9));
-    printf(",%.3f,%.3f,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-           (double)found(r, CHECK_DUAL) / 1e9, (double)found(r, CHECK_GAP) / 1e9,
-           (double)(found(r, CHECK_GAP) + found(r, CHECK_PAUSED) + found(r, CHECK_FROZEN)) / 1e9,
-           found(r, CHECK_DUPLICATES), found(r, CHECK_VIEWS), found(r, CHECK_FOREIGN_DELETES),
-           found(r, CHECK_STALE_COMMITS));
+    struct row x = {r, predict(world, r)};
+    printf("%" PRIu64 ",%s", seed, r->violated == CHECK_COUNT ? "" : check_name(r->violated));
+    measured(r->measures.causes);
+    measured(r->is_stable);
+    print_settling(&x);
+    print_operations(&x);
+    print_harm(&x);
+    printf("\n");
 }
 
 static bool run_seeds(struct sweep *w, const struct scenario *s, const char *row_head)
@@ -201,10 +253,11 @@ const struct cli_command command_sweep = {
     .description =
         "Runs the scenario for each value and each seed and writes a row of CSV for each: what "
         "was\n"
-        "measured, and beside it what the formulas predict where one change happened (a member\n"
-        "comes or goes). Failed attempts and their conflicts are taken as they were; what they "
-        "and\n"
-        "the others cost is predicted.",
+        "measured, and beside it (..._predicted) what the formulas say, where they speak of such "
+        "a\n"
+        "scenario: a member comes or goes, many start, one is killed, cut, or slow. Failed\n"
+        "attempts and their conflicts are taken as they were; what they cost is predicted. Of\n"
+        "chance the formulas say the mean, or how likely it is (give_up_p).",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

@@ -296,20 +296,37 @@ void check_take(const struct trace_event *e, void *check)
 
 /* ---- results ---- */
 
+static uint64_t time_of(const struct partition *p, enum check_id id)
+{
+    switch (id) {
+    case CHECK_GAP: return p->gap_ns;
+    case CHECK_PAUSED: return p->paused_ns;
+    case CHECK_FROZEN: return p->frozen_ns;
+    case CHECK_DUAL: return p->dual_ns;
+    case CHECK_LATENT: return p->latent_ns;
+    case CHECK_RECORD_MISMATCH: return p->mismatch_ns;
+    default: return 0;
+    }
+}
+
+uint64_t check_time_so_far(const struct check *c, enum check_id id)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < c->partition_names.count; i++)
+        ns += time_of(&c->partitions[i], id);
+    return ns;
+}
+
 /* C8, and the times of the states. */
 static void add_times(struct check *c)
 {
     for (uint32_t i = 0; i < c->partition_names.count; i++) {
         partition_settle(c, i);
         struct partition *p = &c->partitions[i];
-        counted(c, CHECK_GAP, p->gap_ns);
-        counted(c, CHECK_PAUSED, p->paused_ns);
-        counted(c, CHECK_FROZEN, p->frozen_ns);
-        counted(c, CHECK_DUAL, p->dual_ns);
-        counted(c, CHECK_LATENT, p->latent_ns);
-        counted(c, CHECK_RECORD_MISMATCH, p->mismatch_ns);
-        for (int k = CHECK_DUAL; k <= CHECK_RECORD_MISMATCH; k++)
+        for (int k = CHECK_DUAL; k <= CHECK_RECORD_MISMATCH; k++) {
+            counted(c, (enum check_id)k, time_of(p, (enum check_id)k));
             checked(c, (enum check_id)k);
+        }
         checked(c, CHECK_C8);
         uint64_t sum = p->gap_ns + p->paused_ns + p->frozen_ns + p->dual_ns + p->available_ns;
         if (sum != c->now_ns - p->seen_ns)

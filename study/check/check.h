@@ -100,6 +100,8 @@ ZKC_MUST_CHECK enum zkc_err check_finish(struct check *c);
 
 /* Lent as long as the check. */
 struct check_result check_result(const struct check *c, enum check_id id);
+/* Of a time (CHECK_NS), before the end: what has passed up to each partition's last change. */
+uint64_t check_time_so_far(const struct check *c, enum check_id id);
 /* Violations of all MUSTs so far. */
 uint64_t check_violations(const struct check *c);
 /* The id of an invariant or count; CHECK_COUNT: there is none of this name. */

@@ -10,12 +10,26 @@ static bool is_read(enum trace_op op)
 
 static void take_op(struct measures *m, const struct trace_event *e)
 {
+    m->watches += e->zk_op.has_watch;
     if (is_read(e->zk_op.op)) {
         m->reads++;
         return;
     }
     m->writes++;
     m->commits += strstr(e->zk_op.path, "/offsets") != NULL; /* parents that are missing, too */
+}
+
+static void take_try_end(struct measures *m, const struct trace_event *e)
+{
+    uint64_t ns = e->rb_try_end.read_ns + e->rb_try_end.stop_ns + e->rb_try_end.commit_ns +
+                  e->rb_try_end.release_ns + e->rb_try_end.claim_ns;
+    m->attempt_ns += ns;
+    if (e->rb_try_end.ok)
+        return;
+    m->failed++;
+    m->failed_ns += ns;
+    if (e->rb_try_end.i + 1 > m->rounds_lost)
+        m->rounds_lost = e->rb_try_end.i + 1;
 }
 
 void measure_take(const struct trace_event *e, void *measure)
@@ -32,29 +46,10 @@ void measure_take(const struct trace_event *e, void *measure)
         break;
     case TRACE_RB_BEGIN: m->rebalances++; break;
     case TRACE_RB_TRY: m->attempts++; break;
-    case TRACE_RB_TRY_END: m->failed += !e->rb_try_end.ok; break;
+    case TRACE_RB_TRY_END: take_try_end(m, e); break;
     case TRACE_CLAIM: m->conflicts += strcmp(e->claim.rc, "exists") == 0; break;
     case TRACE_ZK_OP: take_op(m, e); break;
     case TRACE_ZK_WATCH: m->notifications++; break;
     default: break;
     }
-}
-
-struct predicted predict(const struct measures *m, uint64_t n, uint64_t partitions, uint64_t topics,
-                         uint64_t brokers, bool is_join)
-{
-    double members = (double)n, p = (double)partitions, t = (double)topics, b = (double)brokers;
-    double told = is_join ? members - 1 : members, busy = partitions < n ? p : members;
-    double share = n ? p / members : 0, failed = (double)m->failed;
-    struct predicted x = {.is_known = m->causes == 1 && n > 0};
-    x.notifications = told;
-    x.rebalances = members;
-    /* A successful attempt of each, then what told them, and failed attempts. */
-    x.reads = members * (2 * (b + 1) + members + t + 4) + busy * (b + 1) + p;
-    x.reads += 2 * told + (is_join ? t + 2 : 0);
-    x.reads += failed * (2 * (b + 1) + members + t + share + 4) + (double)m->conflicts;
-    /* Releases of what was owned, claims, the registration; commits as measured. */
-    x.writes = (is_join ? p : p * members / (members + 1)) + p + (is_join ? 1 : 0);
-    x.writes += 2 * failed * share - (double)m->conflicts + (double)m->commits;
-    return x;
 }

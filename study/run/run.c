@@ -51,6 +51,12 @@ static void run_until(struct run *r, uint64_t until_ns)
 
 static void run_phases(struct run *r, const struct world *w)
 {
+    run_until(r, w->warmup_ns);
+    for (int i = 0; i < CHECK_COUNT; i++) {
+        struct check_result before = check_result(r->check, (enum check_id)i);
+        r->result->found_before[i] =
+            before.unit == CHECK_NS ? check_time_so_far(r->check, (enum check_id)i) : before.found;
+    }
     run_until(r, w->run_ns);
     r->result->measures = r->measure.sum;
     r->result->registered = sim_registered(r->sim);

@@ -22,6 +22,7 @@ struct run_options {
 
 struct run_result {
     struct check_result checks[CHECK_COUNT]; /* without texts */
+    uint64_t found_before[CHECK_COUNT];      /* of checks[].found: in the warm-up */
     enum check_id violated;                  /* the first MUST; CHECK_COUNT: none */
     uint64_t violated_ns;
     char detail[512]; /* what happened */

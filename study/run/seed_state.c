@@ -37,11 +37,15 @@ static const struct {
     {"rebalances", offsetof(struct run_result, measures.rebalances)},
     {"attempts", offsetof(struct run_result, measures.attempts)},
     {"failed", offsetof(struct run_result, measures.failed)},
+    {"attempt_ns", offsetof(struct run_result, measures.attempt_ns)},
+    {"failed_ns", offsetof(struct run_result, measures.failed_ns)},
+    {"rounds_lost", offsetof(struct run_result, measures.rounds_lost)},
     {"conflicts", offsetof(struct run_result, measures.conflicts)},
     {"reads", offsetof(struct run_result, measures.reads)},
     {"writes", offsetof(struct run_result, measures.writes)},
     {"commits", offsetof(struct run_result, measures.commits)},
     {"notifications", offsetof(struct run_result, measures.notifications)},
+    {"watches", offsetof(struct run_result, measures.watches)},
 };
 #define NUMBER_COUNT (sizeof NUMBERS / sizeof *NUMBERS)
 
