@@ -10,6 +10,7 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(ISAL IMPORTED_TARGET libisal)
 pkg_check_modules(RDKAFKA REQUIRED IMPORTED_TARGET rdkafka)
 pkg_check_modules(CMOCKA IMPORTED_TARGET cmocka)
+pkg_check_modules(SQLITE3 IMPORTED_TARGET sqlite3) # an example
 
 find_path(ZOOKEEPER_INCLUDE_DIR zookeeper/zookeeper.h REQUIRED)
 find_library(ZOOKEEPER_ST_LIBRARY zookeeper_st REQUIRED)
