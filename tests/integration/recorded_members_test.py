@@ -29,8 +29,8 @@ class Recorded:
         self.group = t.group(self.cluster, "g")
         self.processes = {}  # by member: all share one, but those that are to be killed
         self.shared = self.process(kind)
-        self.holds = 0
         self.held = {}
+        self.expected = {}  # by mark
 
     def process(self, name):
         make = self.t.java_members if self.kind == "java" else self.t.our_members
@@ -81,6 +81,8 @@ class Recorded:
     def expect(self, mark, wanted):
         """What was asked for from this mark to the next change, or to now: {member: [reads, writes,
         watches, events]}."""
+        self.expected[mark] = wanted
+
         def as_wanted():
             seen = self.between(mark)
             assert seen == wanted, {name: (seen.get(name), wanted.get(name))
@@ -103,6 +105,8 @@ class Recorded:
     def check(self, *options):
         """The trace of the whole recording holds every MUST; its events and the check's results."""
         capture, trace = self.recorder.stop(), self.t.folder / "recorded.trace"
+        for mark, wanted in self.expected.items():  # and nothing came after it was looked at
+            assert self.between(mark) == wanted, (mark, self.between(mark), wanted)
         done = run("zkstudy", "import", *options, "--out", trace, capture)
         assert done.returncode == 0, done.stderr
         done = run("zkstudy", "check", "--json", trace)

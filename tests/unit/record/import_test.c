@@ -281,6 +281,92 @@ static void test_scenes(void **state)
     }
 }
 
+/* ---- what an attempt costs ---- */
+
+struct attempts { /* of one member at a time: what the attempt that is under way has */
+    struct trace_event view[16], decide[16];
+    char names[16][16];
+    uint64_t conflicts[16], count;
+    const char *scene;
+};
+
+static size_t member_index(struct attempts *a, const char *m)
+{
+    size_t i = 0;
+    while (a->names[i][0] && strcmp(a->names[i], m) != 0)
+        i++;
+    assert_true(i < ARRAY_LEN(a->names));
+    snprintf(a->names[i], sizeof a->names[i], "%s", m);
+    return i;
+}
+
+/* Reads of an attempt of a member with one topic, with 2 brokers, without the leader finder's:
+ * 2 (B + 1) + n + T + A + K + 4 (zookeeper-consumer.md 3.3). */
+static void add_up(const struct trace_event *e, void *user)
+{
+    struct attempts *a = user;
+    if (!e->m)
+        return;
+    size_t i = member_index(a, e->m);
+    switch (e->type) {
+    case TRACE_RB_TRY: a->conflicts[i] = a->view[i].type = a->decide[i].type = 0; break;
+    case TRACE_VIEW: a->view[i] = *e; break;
+    case TRACE_DECIDE: a->decide[i] = *e; break;
+    case TRACE_CLAIM: a->conflicts[i] += strcmp(e->claim.rc, "exists") == 0; break;
+    case TRACE_RB_TRY_END: {
+        const uint64_t *ops = e->rb_try_end.ops;
+        uint64_t reads = ops[TRACE_OP_GET] + ops[TRACE_OP_CHILDREN] + ops[TRACE_OP_EXISTS];
+        uint64_t wanted = 2 * 3 + a->view[i].view.member_count + 1 + a->decide[i].decide.count +
+                          a->conflicts[i] + 4;
+        assert_int_equal(a->view[i].type, TRACE_VIEW);
+        if (reads != wanted)
+            fail_msg("%s: %s, attempt %u of rebalance %u reads %" PRIu64
+                     " times, expected %" PRIu64,
+                     a->scene, e->m, e->rb_try_end.i, e->rb_try_end.rb, reads, wanted);
+        a->count++;
+        break;
+    }
+    default: break;
+    }
+}
+
+static void test_cost(void **state)
+{
+    static const struct {
+        const char *scene;
+        uint64_t attempts;
+    } cases[] = {{"join-leave", 10},
+                 {"five-at-once", 12},
+                 {"two-at-once", 6},
+                 {"crash", 4},
+                 {"orphan", 7},
+                 {"stale-offset", 4},
+                 {"slow-owner", 6},
+                 {"conflict-giveup", 6},
+                 {"conflict-resolved", 4},
+                 {"conflict-node-gone", 4},
+                 {"no-auto-commit", 4},
+                 {"partitions-added", 5},
+                 {"restart-same-id", 7},
+                 {"foreign-owner-deleted", 3},
+                 {"more-members-than-partitions", 10}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char file[64];
+        struct why why;
+        struct attempts a = {.scene = cases[i].scene};
+        struct trace_sink sink = {TRACE_LEVEL_MAX, add_up, &a};
+        snprintf(file, sizeof file, "zookeeper/%s.jsonl", cases[i].scene);
+        struct vectors v = vectors_read(file);
+        struct import *x = take_lines(&v, &plain, NULL);
+        assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
+        if (a.count != cases[i].attempts)
+            fail_msg("%s: %" PRIu64 " attempts", cases[i].scene, a.count);
+        import_free(x);
+        vectors_free(&v);
+    }
+}
+
 /* ---- stories ---- */
 
 static const struct story_case {
@@ -519,11 +605,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scenes),      cmocka_unit_test(test_stories),
-        cmocka_unit_test(test_raw),         cmocka_unit_test(test_orphan),
-        cmocka_unit_test(test_not_decided), cmocka_unit_test(test_writes_only),
-        cmocka_unit_test(test_wrong),       cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_scenes),      cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_stories),     cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_orphan),      cmocka_unit_test(test_not_decided),
+        cmocka_unit_test(test_writes_only), cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
