@@ -162,6 +162,13 @@ static const char *walk(uint64_t seed, unsigned bug, bool tells)
     s.config.auto_commit_interval_ms = 300 + (int64_t)(seed % 7) * 200;
     s.config.handover_ms = 1000;
     s.config.sync_before_read = seed % 4 == 0;
+    if (seed % 2 && !bug) { /* the switches that take nothing from the promises */
+        s.config.claim_multi = below(&s, 2);
+        s.config.watch_owners = below(&s, 2);
+        s.config.keep_unmoved = below(&s, 2);
+        s.config.coalesce = below(&s, 2);
+        s.config.lease_probe = below(&s, 2) ? LEASE_PROBE_SYNC : LEASE_PROBE_WRITE;
+    }
     for (int p = 0; p < s.w->partitions; p++)
         s.w->log_end[p] = 4 + below(&s, 8);
     join(&s, NULL);
