@@ -21,6 +21,10 @@ struct walk {
     struct zk_safe_config config;
     struct zk_subscription subscription;
     int names;
+    struct zk_viewer *observer; /* of the process, where views come from one; NULL */
+    int64_t observer_session;
+    struct zk_view *view; /* its last */
+    struct group_outputs outputs;
 };
 
 static int below(struct walk *s, int n)
@@ -55,6 +59,87 @@ static void join(struct walk *s, const char *id)
     s->subscription.streams = 1 + below(s, 3);
     safe_connect(safe_world_join(s->w, id ? id : fresh, &s->config));
 }
+
+/* ---- the observer of the process ---- */
+
+static void observer_feed(struct walk *s, struct group_input *in)
+{
+    static struct group_output list[GROUP_OUTPUTS_MAX]; /* read before it is called again */
+    group_outputs_clear(&s->outputs);
+    in->now_ms = s->w->now_ms;
+    zk_viewer_feed(s->observer, in, &s->outputs);
+    zk_viewer_run(s->observer, s->w->now_ms, &s->outputs);
+    size_t count = s->outputs.count, sent = 0;
+    struct zk_op *ops = calloc(count + 1, sizeof *ops);
+    uint32_t *seqs = calloc(count + 1, sizeof *seqs);
+    memcpy(list, s->outputs.list, count * sizeof *list);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].type == GROUP_OUT_OP) {
+            ops[sent] = list[i].op.op;
+            seqs[sent++] = list[i].op.seq;
+        }
+    struct zk_view *v = zk_viewer_take(s->observer);
+    if (v) {
+        zk_view_unref(s->view);
+        s->view = v;
+    }
+    for (size_t i = 0; i < sent; i++) {
+        struct group_input answer = {
+            .type = GROUP_IN_RESULT,
+            .result = {GROUP_LANE_VIEW, seqs[i],
+                       fake_zk_run(s->w->zk, s->observer_session, &ops[i])}};
+        observer_feed(s, &answer);
+    }
+    free(ops);
+    free(seqs);
+}
+
+static void observer_begin(struct walk *s)
+{
+    const struct zk_viewer_config config = {.group = "g",
+                                            .pattern = ZK_PATTERN_STATIC,
+                                            .subscriptions = &s->subscription,
+                                            .subscription_count = 1,
+                                            .coalesce = true,
+                                            .bugs = s->config.bugs};
+    struct why why;
+    assert_int_equal(zk_viewer_new(&config, &s->observer, &why), ZKC_OK);
+    s->observer_session = fake_zk_open(s->w->zk);
+    s->w->touched_ms[s->observer_session] = INT64_MAX / 2; /* it does not end */
+    struct group_input in = {
+        .type = GROUP_IN_CONNECTED,
+        .connected = {s->observer_session, SAFE_SESSION_MS, true, s->w->now_ms}};
+    observer_feed(s, &in);
+}
+
+/* It reads what has changed: here without waiting for its watches. */
+static void observer_read(struct walk *s)
+{
+    zk_viewer_refresh(s->observer);
+    struct group_input in = {.type = GROUP_IN_TIME};
+    observer_feed(s, &in);
+    while (zk_viewer_deadline_ms(s->observer) <= s->w->now_ms)
+        observer_feed(s, &in);
+}
+
+static void show_view(struct walk *s, struct safe_member *m, bool is_lost)
+{
+    if (!m->machine || (!s->view && !is_lost))
+        return;
+    struct group_input in = {.type = GROUP_IN_VIEW, .view = {is_lost ? NULL : s->view}};
+    safe_feed(m, &in);
+}
+
+static void observe(struct walk *s, struct safe_member *m)
+{
+    if (!s->observer)
+        return;
+    if (below(s, 2))
+        observer_read(s);
+    show_view(s, m, below(s, 20) == 0);
+}
+
+/* ---- faults ---- */
 
 static void crash(struct walk *s, struct safe_member *m)
 {
@@ -102,7 +187,9 @@ static void act(struct walk *s)
         return;
     }
     int p = below(s, s->w->partitions);
-    switch (below(s, 24)) {
+    switch (below(s, 26)) {
+    case 24:
+    case 25: observe(s, m); break;
     case 0: fault(s, m); break;
     case 1:
     case 2: safe_connect(m); break;
@@ -146,7 +233,15 @@ static void heal(struct walk *s)
         if (m->is_stalled)
             safe_cut(m);
     }
-    safe_world_run_ms(s->w, HEALING_MS);
+    for (int ms = 0; ms < HEALING_MS; ms += 1000) {
+        safe_world_run_ms(s->w, 1000);
+        if (!s->observer)
+            continue;
+        observer_read(s);
+        for (int i = 0; i < s->w->member_count; i++)
+            show_view(s, s->w->members[i], false);
+    }
+    safe_world_run_ms(s->w, 3000);
 }
 
 /* NULL: it held; otherwise the first promise that was broken. */
@@ -171,6 +266,10 @@ static const char *walk(uint64_t seed, unsigned bug, bool tells)
     }
     for (int p = 0; p < s.w->partitions; p++)
         s.w->log_end[p] = 4 + below(&s, 8);
+    if (seed % 3 == 0) {
+        s.config.observer_process = true;
+        observer_begin(&s);
+    }
     join(&s, NULL);
     join(&s, NULL);
     for (int i = 0; i < ACTIONS && !s.w->broken[0]; i++) {
@@ -189,6 +288,8 @@ static const char *walk(uint64_t seed, unsigned bug, bool tells)
         snprintf(why, sizeof why, "%s", s.w->broken);
     else if (unsettled)
         snprintf(why, sizeof why, "SF7: %s", unsettled);
+    zk_viewer_free(s.observer);
+    zk_view_unref(s.view);
     safe_world_free(s.w);
     return why[0] ? why : NULL;
 }

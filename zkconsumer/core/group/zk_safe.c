@@ -317,7 +317,8 @@ static void take_leave(struct zk_safe *m, struct group_outputs *out)
 /* An evicted member is back as soon as the application polls. */
 static void come_back(struct zk_safe *m, struct group_outputs *out)
 {
-    if (m->phase != CLOSED || m->is_leaving || m->polled_ms <= m->evicted_at_ms)
+    bool has_polled = m->polled_ms < 0 || m->polled_ms >= m->evicted_at_ms;
+    if (m->phase != CLOSED || m->is_leaving || !has_polled)
         return;
     safe_move(m, CONNECTING);
     group_emit(out, GROUP_OUT_OPEN_SESSION);
