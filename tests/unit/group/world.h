@@ -48,6 +48,8 @@ struct world_options {
     void (*around_step)(bool begins); /* called before and after each step of a machine; NULL */
 };
 
+#define WORLD_PHRASES_MAX 16
+
 /* What a test may look at. */
 struct world_member {
     struct world *world;
@@ -69,12 +71,18 @@ struct world_member {
     enum zkc_err last_commit_err;
     enum group_stop_why last_stop;
     int leases_told;
-    int64_t lease_session, lease_end_ms;                  /* of the last one */
+    int64_t lease_session, lease_end_ms; /* of the last one */
+    bool said[WORLD_PHRASES_MAX];        /* of world_listen(): this phrase was in a notice */
+    int said_level[WORLD_PHRASES_MAX];
     size_t outputs_max;                                   /* the most of one step */
     struct group_position positions[WORLD_POSITIONS_MAX]; /* of what the shell fetches */
     size_t position_count;
     struct world_link *link;
 };
+
+/* Notes which of these phrases come in notices from now on; NULL ends the list, which is borrowed.
+ */
+void world_listen(struct world *w, const char *const *phrases);
 
 struct world *world_new(const struct world_options *options);
 void world_free(struct world *w);

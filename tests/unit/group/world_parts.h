@@ -85,6 +85,7 @@ struct world {
     size_t member_count;
     struct group_offset kafka[WORLD_POSITIONS_MAX]; /* what Kafka has stored; names are owned */
     size_t kafka_count;
+    const char *const *phrases; /* NULL: nobody listens */
     struct group_outputs out;
     unsigned long seen; /* what outputs point to is read, so that sanitizers see it */
 };

@@ -90,6 +90,11 @@ static void take_notice(struct world_member *m, const struct group_output *o)
     if (!o->notice.text[0])
         fail_msg("m%d: a notice without room for its text", m->number);
     m->world->seen += strlen(o->notice.facility);
+    for (int i = 0; m->world->phrases && m->world->phrases[i]; i++)
+        if (strstr(o->notice.text, m->world->phrases[i])) {
+            m->said[i] = true;
+            m->said_level[i] = o->notice.level;
+        }
     if (!o->notice.err)
         return;
     m->notices[-100 - (int)o->notice.err]++;
@@ -107,6 +112,11 @@ static void take_commit(struct world_member *m, const struct group_output *o)
     }
     m->last_commit_err = o->committed.err;
     m->world->seen += strlen(o->committed.text);
+}
+
+void world_listen(struct world *w, const char *const *phrases)
+{
+    w->phrases = phrases;
 }
 
 /* ---- offsets in Kafka ---- */

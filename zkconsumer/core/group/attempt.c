@@ -157,8 +157,9 @@ static enum attempt_step begin_phase(struct attempt *a, bool leaving, struct zk_
         if (!leaving)
             return ATTEMPT_NEXT_PHASE;
         why_set(&a->why, "the member is shutting down");
+        a->is_shutdown = true;
         return ATTEMPT_FAILED;
-    case PHASE_CLAIMS: return claims_begin(a, op);
+    case PHASE_CLAIMS: return claims_begin(a, op, out);
     case PHASE_END: return ATTEMPT_DONE;
     }
     return ATTEMPT_NEXT_PHASE;

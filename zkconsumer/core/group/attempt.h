@@ -116,6 +116,7 @@ struct attempt {
     int32_t *versions; /* of the offset of claims[k] as read; OFFSET_NO_NODE; OFFSET_NOT_READ */
     size_t conflicts;
     bool is_conflict; /* it fails for conflicts alone */
+    bool is_shutdown; /* it fails because the member is shutting down */
     struct {
         bool came; /* attempt_fetched() was called */
         bool given_up;

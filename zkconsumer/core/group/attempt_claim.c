@@ -176,13 +176,15 @@ static enum attempt_step undo_without_memory(struct attempt *a, struct zk_op *op
     return undo_begin(a, op);
 }
 
-static enum attempt_step claim_send(struct attempt *a, struct zk_op *op)
+static enum attempt_step claim_send(struct attempt *a, struct zk_op *op, struct group_outputs *out)
 {
     a->claiming = CLAIM_CREATING;
     creator_deinit(&a->creator);
     if (!name_claim(a) ||
         creator_begin(&a->creator, a->path, bytes_of_text(a->thread_id), true, op))
         return undo_without_memory(a, op);
+    group_notice(out, 7, "claim", ZKC_OK, "%s attempting to claim partition [%s,%d]", a->thread_id,
+                 a->claims[a->i].topic, a->claims[a->i].partition);
     return ATTEMPT_SEND;
 }
 
@@ -194,21 +196,22 @@ static enum attempt_step end_in_conflict(struct attempt *a, struct zk_op *op)
     return undo_begin(a, op);
 }
 
-enum attempt_step claims_begin(struct attempt *a, struct zk_op *op)
+enum attempt_step claims_begin(struct attempt *a, struct zk_op *op, struct group_outputs *out)
 {
     if (a->config->switches.claim == ZK_CLAIM_MULTI)
         return multi_begin(a, op);
     if (a->i < a->claim_count)
-        return claim_send(a, op);
+        return claim_send(a, op, out);
     return a->conflicts == 0 ? ATTEMPT_NEXT_PHASE : end_in_conflict(a, op);
 }
 
 /* The claim is won, or has met another's node; the others are tried all the same. */
-static enum attempt_step end_claim(struct attempt *a, bool won, struct zk_op *op)
+static enum attempt_step end_claim(struct attempt *a, bool won, struct zk_op *op,
+                                   struct group_outputs *out)
 {
     a->conflicts += !won;
     a->i++;
-    return claims_begin(a, op);
+    return claims_begin(a, op, out);
 }
 
 static void win(struct attempt *a, int64_t session_id)
@@ -237,7 +240,7 @@ static enum attempt_step created(struct attempt *a, const struct zk_result *answ
     if (zk_rc != ZK_OK)
         return attempt_refused(a, "create", a->path, zk_rc);
     win(a, a->config->session_id);
-    return end_claim(a, true, op);
+    return end_claim(a, true, op, out);
 }
 
 /* Who holds the node that was there? The own text counts as won: the answer to an earlier create
@@ -255,7 +258,7 @@ static enum attempt_step holder_read(struct attempt *a, const struct zk_result *
     else if (a->config->switches.watch_owners && answer->zk_rc == ZK_OK)
         a->states[a->i] = CLAIM_CONTESTED;
     if (own || a->config->switches.claim == ZK_CLAIM_SINGLE)
-        return end_claim(a, own, op);
+        return end_claim(a, own, op, out);
     a->conflicts++; /* the others were not claimed either */
     return end_in_conflict(a, op);
 }

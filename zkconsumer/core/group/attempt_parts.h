@@ -65,7 +65,7 @@ enum attempt_step release_begin(struct attempt *a, struct zk_op *op);
 enum attempt_step release_answer(struct attempt *a, const struct zk_result *answer,
                                  struct zk_op *op, struct group_outputs *out);
 
-enum attempt_step claims_begin(struct attempt *a, struct zk_op *op);
+enum attempt_step claims_begin(struct attempt *a, struct zk_op *op, struct group_outputs *out);
 enum attempt_step claims_answer(struct attempt *a, const struct zk_result *answer, struct zk_op *op,
                                 struct group_outputs *out);
 

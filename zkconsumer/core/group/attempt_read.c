@@ -478,6 +478,7 @@ enum attempt_step offsets_fetched(struct attempt *a, struct zk_op *op)
     a->i = 0;
     if (a->fetched.given_up) {
         why_set(&a->why, "the member is shutting down");
+        a->is_shutdown = true;
         return undo_begin(a, op);
     }
     return a->config->offsets_in_both ? offsets_send(a, op) : ATTEMPT_NEXT_PHASE;

@@ -108,6 +108,9 @@ static void forget_owned(struct zk_compat *m)
 static void fail_attempt(struct zk_compat *m, struct group_outputs *out)
 {
     forget_released(m);
+    if (!m->attempt.is_conflict && !m->attempt.is_shutdown)
+        group_notice(out, 6, "member", ZKC_OK, "exception during rebalance: %s",
+                     m->attempt.why.text);
     end_attempt(m, false, out);
     group_notice(out, 4, "member", ZKC_OK, "Rebalancing attempt failed: %s", m->attempt.why.text);
     m->rb = RB_CLEANING;
