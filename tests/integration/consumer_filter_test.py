@@ -74,3 +74,31 @@ def test_several_topics_on_several_streams(t):
             thread = "g_%s-%s" % (name, stream.rsplit("-", 1)[1])
             assert owners[topic][partition] == thread, "%s of %s: %r" % (words, name, owners)
     ours.finish()
+
+
+# ---- F32: large watch sets ----
+
+def test_many_topics_and_a_link_that_blips(t):
+    """A filter over thousands of topics with long names: the watches that are set again after a blip
+    of the link come to more than a server takes in one packet (jute.maxbuffer, 1 MB)."""
+    cluster = t.cluster(zookeeper_properties=TICK)
+    cluster.create_topic("m-last", 1)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    names = ["m-%04d-%s" % (n, "x" * 230) for n in range(6000)]
+    pending = [cluster.zk.create_async("/brokers/topics/" + name, b'{"version":1,"partitions":{}}')
+               for name in names]
+    for one in pending:
+        one.get(60)
+    proxy = t.zookeeper_proxy(cluster)
+    ours = t.our_members(cluster, "g")
+    ours.open("o", {**SETTINGS, "zookeeper.session.timeout.ms": 6000}, zookeeper=proxy.listen("o"))
+    ours.filter("o", "white_list", 1, "m-.*")
+    group.wait_for_exact_owners("m-last", {0: "g_o-0"}, 120)
+    session = group.member_session("g_o")
+    proxy.cut("o")
+    cluster.create_topic("m-after", 1)
+    group.wait_for_exact_owners("m-after", {0: "g_o-0"}, 120)
+    producer.send_numbered("m-after", 1, 3)
+    ours.wait_for_messages(3, "o")
+    print("the session was %s" % ("kept" if group.member_session("g_o") == session else "lost"))
+    ours.finish()

@@ -277,3 +277,30 @@ def test_exit_at_end_with_no_partition(t):
     done = t.zkconsumer(cluster, "b", "g", "t", SETTINGS, extra=["--exit-at-end", "--exit-grace=2000"])
     expect("exit status", done.process.wait(60), 0)
     expect("what it was given", done.messages(), [])
+
+
+# ---- F8: mass start ----
+
+def test_thirty_eight_members_at_once(t):
+    """38 members, 16 partitions, within a second, of two processes: 16 owners in the end, nobody gives
+    up (with the attempts that compat needs for it); then half of them are killed."""
+    cluster = small_cluster(t, 16)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    settings = {**SETTINGS, "rebalance.max.retries": 40, "rebalance.backoff.ms": 500}
+    halves = [t.our_members(cluster, "g", "left"), t.our_members(cluster, "g", "right")]
+    names = ["m%02d" % n for n in range(38)]
+    for number, name in enumerate(names):
+        halves[number % 2].open(name, settings)
+        halves[number % 2].streams(name, t=1)
+    group.wait_for_exact_owners("t", range_layout(16, ["g_%s-0" % name for name in names]), 120)
+    assert len(group.members()) == 38
+    produced = producer.send_numbered("t", 16, 5)
+    halves[0].wait_for_event("streams", "m36", 60)
+    wait_for(lambda: len(halves[0].messages()) + len(halves[1].messages()) == 80, "80 messages")
+    Account(produced, halves[0].messages() + halves[1].messages()).check()
+    for name in names:
+        assert not halves[names.index(name) % 2].reports(name, "ZKC_ERR_REBALANCE"), name
+    halves[1].kill()
+    left = ["g_%s-0" % name for name in names[::2]]
+    group.wait_for_exact_owners("t", range_layout(16, left), 90)
+    halves[0].finish()

@@ -5,6 +5,7 @@ from kazoo.client import KazooClient
 
 from lib.group import range_layout
 from lib.ledger import Traffic
+from lib.ensemble import Ensemble
 from lib.members import Account, run
 from lib.waiting import wait_for
 
@@ -281,4 +282,41 @@ def test_links_that_break(t):
     Account(log, members.messages()).check()
     expect("session of the registration", group.member_session("g_a"), session)
     expect("rebalances", len(members.rebalances("a")), 1)
+    members.finish()
+
+
+# ---- F54: ZooKeeper is restarted server by server ----
+
+def test_rolling_restart_of_an_ensemble(t):
+    """Three servers, one after the other, each gone for less than a session timeout: no session is
+    lost, nobody rebalances for it, nothing is lost or doubled."""
+    servers = Ensemble(t, "3.8", 3)
+    cluster = t.cluster(zookeeper_server=servers.servers[1], start=False,
+                        properties={"zookeeper.session.timeout.ms": 20000})
+    cluster.start()
+    cluster.create_topic("t", 4)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    members = t.our_members(cluster, "g")
+    connect = ",".join("127.0.0.1:%d" % servers.port(n) for n in servers.numbers)
+    settings = {**SETTINGS, "zookeeper.session.timeout.ms": 30000}
+    members.open("a", settings, zookeeper=connect)
+    members.streams("a", t=1)
+    members.open("b", settings, zookeeper=connect)
+    members.streams("b", t=1)
+    layout = range_layout(4, ["g_a-0", "g_b-0"])
+    group.wait_for_exact_owners("t", layout)
+    sessions = {name: group.member_session("g_%s" % name) for name in "ab"}
+    rebalances = {name: len(members.rebalances(name)) for name in "ab"}
+    produced = producer.send_numbered("t", 4, 5)
+    for n in servers.numbers:
+        servers.servers[n].stop()
+        servers.start(n)
+        servers.wait_until_serving(list(servers.numbers))
+        produced |= producer.send_numbered("t", 4, 5)
+    wait_for(lambda: len(members.messages()) == 80, "all messages")
+    group.wait_for_offsets("t", {p: 20 for p in range(4)})
+    for name in "ab":
+        expect("session of %s" % name, group.member_session("g_%s" % name), sessions[name])
+        expect("rebalances of %s" % name, len(members.rebalances(name)), rebalances[name])
+    Account(produced, members.messages()).check()
     members.finish()

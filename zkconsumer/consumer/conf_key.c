@@ -172,11 +172,12 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "offsets.commit.max.retries", 5, 0, 1000000, "",
         "With offsets.storage=kafka: how often the commit at close is tried again. Other commits "
         "are tried once, as in Kafka 0.8.2."),
-    [KEY_OFFSETS_STORAGE] = WORD(
-        "offsets.storage", "zookeeper", "zookeeper, kafka", storages, "",
-        "Where offsets are committed: in znodes, or in Kafka (__consumer_offsets, from 0.8.2 on), "
-        "through the broker that is the group's offset manager. Without one the consumer waits, "
-        "before it joins the group and in each rebalance."),
+    [KEY_OFFSETS_STORAGE] =
+        WORD("offsets.storage", "zookeeper", "zookeeper, kafka", storages, "",
+             "Where offsets are committed: in znodes, or, with zookeeper.mode=compat, in Kafka "
+             "(__consumer_offsets, from 0.8.2 on), through the broker that is the group's offset "
+             "manager. Without one the consumer waits, before it joins the group and in each "
+             "rebalance."),
     [KEY_PARTITION_ASSIGNMENT_STRATEGY] = WORD(
         "partition.assignment.strategy", "auto", "auto, ceil, range, roundrobin", strategies, "",
         "How partitions are divided; all members of a group must use the same, and Kafka's "

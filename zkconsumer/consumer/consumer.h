@@ -123,6 +123,7 @@ struct zkc_consumer {
     struct zk_session *session; /* NULL: closed, of an evicted member too */
     unsigned session_number;    /* counts session objects: answers to an older one are nobody's */
     uint64_t operations;
+    int64_t rebalance_began_ms, rebalances_ms; /* all rebalances together, pauses included */
     uint64_t kafka_commits, zookeeper_commits; /* offsets sent to Kafka; znodes written */
     uint32_t unsent[GROUP_LANE_VIEW + 1]; /* seq of an operation that could not be sent; 0: none */
     struct gate_lease *fence; /* compat with zookeeper.fence: of the last session told */
@@ -203,8 +204,9 @@ const char *member_state_name(const zkc_consumer *c);
 /* ---- member_safe.c: the outputs that only zk_safe has ---- */
 
 /* Makes the machine for these topics, or a filter. ZKC_ERR_NOMEM, or as zk_filter_new(). */
-ZKC_MUST_CHECK enum zkc_err member_safe_new(zkc_consumer *c, const struct zk_subscription *subscriptions,
-                                     size_t count, enum zk_pattern pattern);
+ZKC_MUST_CHECK enum zkc_err member_safe_new(zkc_consumer *c,
+                                            const struct zk_subscription *subscriptions,
+                                            size_t count, enum zk_pattern pattern);
 void member_safe_free(zkc_consumer *c);
 
 /* A new session: its lease is not that of any before. */

@@ -774,23 +774,42 @@ void fetching_trace_deliveries(struct fetching *f)
 
 /* ---- statistics ---- */
 
-static void held_stats(const struct held *h, struct json *j)
+static int64_t lag(const struct held *h)
 {
     int64_t position = held_position(h), end = log_end(h);
+    return position >= 0 && end >= 0 ? end - position : -1;
+}
+
+static void held_stats(const struct held *h, struct json *j)
+{
     json_object_begin(j, NULL);
     json_text(j, "topic", h->topic);
     json_int(j, "partition", h->partition);
     json_int(j, "stream", h->thread);
     json_int(j, "leader", h->source ? source_broker_id(h->source) : -1);
     json_bool(j, "paused", h->is_paused);
-    json_int(j, "position", position);
-    json_int(j, "log_end", end);
-    json_int(j, "lag", position >= 0 && end >= 0 ? end - position : -1);
+    json_int(j, "position", held_position(h));
+    json_int(j, "log_end", log_end(h));
+    json_int(j, "lag", lag(h));
     if (h->lease) {
         json_int(j, "claim", (int64_t)h->number);
         json_int(j, "finished", claims_finished(h->claim));
     }
     json_object_end(j);
+}
+
+size_t fetching_count(const struct fetching *f)
+{
+    return f->held_count;
+}
+
+int64_t fetching_max_lag(const struct fetching *f)
+{
+    int64_t max = -1;
+    for (size_t i = 0; i < f->held_count; i++)
+        if (lag(f->held[i]) > max)
+            max = lag(f->held[i]);
+    return max;
 }
 
 void fetching_stats(struct fetching *f, struct json *j)

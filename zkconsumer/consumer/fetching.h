@@ -117,6 +117,10 @@ void fetching_owned(struct fetching *f, struct zkc_owned **list, size_t *count);
 /* Hands what was delivered since the last time to the trace. */
 void fetching_trace_deliveries(struct fetching *f);
 
+/* How many partitions are held, and the largest lag among them (-1: not known of any). */
+size_t fetching_count(const struct fetching *f);
+int64_t fetching_max_lag(const struct fetching *f);
+
 /* Adds "brokers" and "partitions" to the statistics. */
 void fetching_stats(struct fetching *f, struct json *j);
 

@@ -475,6 +475,7 @@ static void take_state(zkc_consumer *c, const struct group_output *o)
 static void rebalance_ended(zkc_consumer *c, const struct group_output *o)
 {
     c->rebalances++;
+    c->rebalances_ms += loop_now_ms() - c->rebalance_began_ms;
     c->rebalances_failed += !o->rebalance_end.ok;
     if (o->rebalance_end.ok && c->gave_up) {
         c->gave_up = false;
@@ -504,8 +505,8 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
     case GROUP_OUT_NOTICE: take_notice(c, o); break;
     case GROUP_OUT_STATE: take_state(c, o); break;
     case GROUP_OUT_REBALANCE_END: rebalance_ended(c, o); break;
+    case GROUP_OUT_REBALANCE_BEGIN: c->rebalance_began_ms = loop_now_ms(); break;
     case GROUP_OUT_TRIGGER:
-    case GROUP_OUT_REBALANCE_BEGIN:
     case GROUP_OUT_TRY_BEGIN:
     case GROUP_OUT_VIEW:
     case GROUP_OUT_DECIDE:

@@ -21,8 +21,8 @@ ZKC_MUST_CHECK enum zkc_err observer_join(zkc_consumer *c, const struct zk_subsc
 /* The last one ends it. NULL is allowed. */
 void observer_leave(struct observer *o, zkc_consumer *c);
 
-/* What the member has not been fed yet: true, and *in is it; lent until the next call. The member is
- * drained when there is something. NULL: false. */
+/* What the member has not been fed yet: true, and *in is it; lent until the next call. The member
+ * is drained when there is something. NULL: false. */
 bool observer_take_view(struct observer *o, const zkc_consumer *c, struct group_input *in);
 
 #endif

@@ -28,6 +28,11 @@ static void add_group(const zkc_consumer *c, struct json *j)
     json_text(j, "state", member_state_name(c));
     json_int(j, "rebalances", (int64_t)c->rebalances);
     json_int(j, "rebalances_failed", (int64_t)c->rebalances_failed);
+    json_int(j, "rebalances_ms", c->rebalances_ms);
+    json_int(j, "owned_partitions", (int64_t)fetching_count(c->fetching));
+    json_int(j, "max_lag", fetching_max_lag(c->fetching));
+    json_int(j, "kafka_commits", (int64_t)c->kafka_commits);
+    json_int(j, "zookeeper_commits", (int64_t)c->zookeeper_commits);
     json_object_end(j);
 }
 

@@ -30,7 +30,7 @@ static const char intro[] =
     "A key that is accepted acts. Keys of Kafka that do not act here (`bootstrap.servers`,\n"
     "`group.instance.id`, `heartbeat.interval.ms` ...) and values that belong to what "
     "this\n"
-    "version does not have (`zookeeper.mode=safe`, `group.protocol=classic` ...) are refused with "
+    "version does not have (`group.protocol=classic` ...) are refused with "
     "the\n"
     "reason and what to do. In files such keys are skipped with a warning where leaving them out "
     "changes\n"
