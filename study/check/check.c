@@ -31,7 +31,8 @@ static const struct {
     [CHECK_Z7] = {"Z7", "a watch fires once, before the change can be read", CHECK_TIMES},
     [CHECK_Z8] = {"Z8", "a client never reads an older state than it has seen", CHECK_TIMES},
     [CHECK_Z9] = {"Z9", "an ended session writes nothing; its nodes go at one zxid", CHECK_TIMES},
-    [CHECK_Z10] = {"Z10", "a read after sync sees what was committed before it", CHECK_TIMES},
+    [CHECK_Z10] = {"Z10", "after sync all is seen that was committed before; a multi is one",
+                   CHECK_TIMES},
     [CHECK_Z11] = {"Z11", "committed writes form one order", CHECK_TIMES},
     [CHECK_SF1] = {"SF1", "safe: stopped and drained, or its time up, before the release",
                    CHECK_TIMES},
@@ -67,6 +68,7 @@ static const struct {
     [CHECK_UNSEEN] = {"unseen", "messages produced, never delivered", CHECK_MESSAGES},
     [CHECK_OWN_NODE] = {"own_node_waits", "members that wait for their own node (KAFKA-1387)",
                         CHECK_TIMES},
+    [CHECK_STALE_SYNCS] = {"stale_syncs", "syncs that a deposed leader has answered", CHECK_TIMES},
 };
 
 const char *check_name(enum check_id id)
@@ -410,7 +412,9 @@ static const char *unknown(const struct check *c, enum check_id id)
         return c->level < 2 ? "operations are in traces of level 2" : NULL;
     case CHECK_Z8: return c->level < 2 ? "operations are in traces of level 2" : NULL;
     case CHECK_Z10:
-        return !c->tallies[id].checked ? "nobody sent a sync, or no trace of level 2" : NULL;
+    case CHECK_STALE_SYNCS:
+        return !c->tallies[id].checked ? "nobody sent a sync or a multi, or no trace of level 2"
+                                       : NULL;
     case CHECK_SF1:
     case CHECK_SF2:
     case CHECK_SF3:

@@ -73,6 +73,7 @@ struct member {
     bool has_view, has_view_in_force;
     int64_t zxid_seen;
     uint64_t session;
+    char server[16];       /* of the ensemble, that it is connected to; "": not known */
     bool waits_for_itself; /* its registration found the node that this very session had made */
     /* of safe mode */
     bool is_safe, has_lapsed;
@@ -143,6 +144,8 @@ struct subscription { /* of a consumer id */
     char strategy[16];
 };
 
+#define COMMITS_KEPT     256
+#define SERVERS_KEPT     16
 #define VIEWS_KEPT       64
 #define MEMBERSHIPS_KEPT 1024
 struct kept_view {
@@ -200,11 +203,20 @@ struct check {
     uint64_t unknown_ids; /* decisions that could not be followed */
     char ids_path[600];   /* the list of members */
     int64_t zxid;         /* the newest committed */
-    struct {
+    struct commit {
         uint64_t t_ns;
         int64_t zxid;
-    } synced_from[64]; /* newest zxid by time, a ring */
+        uint64_t session;
+        bool is_error;        /* nothing was changed */
+        uint32_t told, parts; /* events of it so far; of how many */
+    } commits[COMMITS_KEPT];  /* the newest ones, a ring */
     size_t commit_count;
+    struct server_epoch {
+        char name[16];
+        uint32_t epoch;
+    } servers[SERVERS_KEPT]; /* in which they lead or follow */
+    size_t server_count;
+    uint32_t newest_epoch; /* of the leaders told of */
     struct kept_view views[VIEWS_KEPT];
     size_t view_count;
     uint64_t orphans;

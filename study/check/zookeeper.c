@@ -154,16 +154,37 @@ static void close_session(struct check *c, const struct trace_txn *x)
         }
 }
 
+static struct commit *commit_at(struct check *c, size_t age)
+{
+    return age < COMMITS_KEPT && age < c->commit_count
+               ? &c->commits[(c->commit_count - 1 - age) % COMMITS_KEPT]
+               : NULL;
+}
+
+/* One order, and each transaction whole before the next one. */
 static void check_zxid(struct check *c, const struct trace_txn *x)
 {
+    struct commit *last = commit_at(c, 0);
+    bool is_new = x->part == 0;
     checked(c, CHECK_Z11);
-    if (x->part == 0 ? x->zxid <= c->zxid : x->zxid != c->zxid)
+    if (is_new ? x->zxid <= c->zxid : x->zxid != c->zxid)
         violated(c, CHECK_Z11, UINT64_MAX, "zxid %" PRId64 " is committed after %" PRId64, x->zxid,
                  c->zxid);
+    else if (last && (is_new ? last->told < last->parts : x->part != last->told))
+        violated(c, CHECK_Z11, UINT64_MAX,
+                 "part %u of zxid %" PRId64 " comes after %u of %u parts of %" PRId64, x->part,
+                 x->zxid, last->told, last->parts, last->zxid);
     c->zxid = x->zxid;
-    size_t at = c->commit_count++ % (sizeof c->synced_from / sizeof *c->synced_from);
-    c->synced_from[at].t_ns = c->now_ns;
-    c->synced_from[at].zxid = x->zxid;
+    if (is_new || !last) {
+        c->commit_count++;
+        last = commit_at(c, 0);
+        *last = (struct commit){.t_ns = c->now_ns,
+                                .zxid = x->zxid,
+                                .session = x->session,
+                                .is_error = strcmp(x->what, "error") == 0};
+    }
+    last->told = x->part + 1;
+    last->parts = x->parts;
 }
 
 /* Z9: no member deletes its registration, and the ensemble deletes nothing but with a session: what
@@ -272,15 +293,89 @@ static void arm(struct check *c, const struct trace_event *e, uint32_t member)
 }
 
 /* The newest transaction that was committed by then; 0: not known. */
-static int64_t zxid_at(const struct check *c, uint64_t t_ns)
+static int64_t zxid_at(struct check *c, uint64_t t_ns)
 {
-    size_t max = sizeof c->synced_from / sizeof *c->synced_from;
-    for (size_t i = 0; i < max && i < c->commit_count; i++) {
-        size_t at = (c->commit_count - 1 - i) % max;
-        if (c->synced_from[at].t_ns <= t_ns)
-            return c->synced_from[at].zxid;
-    }
+    const struct commit *x;
+    for (size_t age = 0; (x = commit_at(c, age)); age++)
+        if (x->t_ns <= t_ns)
+            return x->zxid;
     return 0;
+}
+
+static struct server_epoch *server_of(struct check *c, const char *name)
+{
+    for (size_t i = 0; i < c->server_count; i++)
+        if (strcmp(c->servers[i].name, name) == 0)
+            return &c->servers[i];
+    return NULL;
+}
+
+static void take_role(struct check *c, const struct trace_event *e)
+{
+    struct server_epoch *s = server_of(c, e->zk_role.server);
+    if (!s && c->server_count < SERVERS_KEPT) {
+        s = &c->servers[c->server_count++];
+        snprintf(s->name, sizeof s->name, "%s", e->zk_role.server);
+    }
+    if (s)
+        s->epoch = e->zk_role.epoch;
+    if (strcmp(e->zk_role.role, "leading") == 0 && e->zk_role.epoch > c->newest_epoch)
+        c->newest_epoch = e->zk_role.epoch;
+}
+
+/* The member's server leads in an epoch that is over, or follows in one: it does not know yet. */
+static bool is_behind_its_time(struct check *c, const struct member *m)
+{
+    const struct server_epoch *s = server_of(c, m->server);
+    return s && s->epoch < c->newest_epoch;
+}
+
+/* Z10. A leader that has been deposed and does not know answers a sync from what it has: ZooKeeper
+ * promises no more (its sync asks no quorum). That is counted. */
+static void check_sync(struct check *c, const struct trace_event *e, const struct member *m)
+{
+    int64_t before = zxid_at(c, e->t_ns - e->zk_op.latency_ns);
+    bool is_stale = e->zk_op.zxid < before;
+    checked(c, CHECK_STALE_SYNCS);
+    if (is_stale && is_behind_its_time(c, m)) {
+        counted(c, CHECK_STALE_SYNCS, 1);
+        return;
+    }
+    checked(c, CHECK_Z10);
+    if (is_stale)
+        violated(c, CHECK_Z10, UINT64_MAX,
+                 "%s: a sync is answered from zxid %" PRId64 "; %" PRId64
+                 " was committed before it was sent",
+                 e->m, e->zk_op.zxid, before);
+}
+
+/* Done: all of it, by its own session, or checks alone, which change nothing. Refused: nothing. */
+static bool is_answered_by(const struct commit *x, const struct trace_event *e,
+                           const struct member *m)
+{
+    if (x->zxid != e->zk_op.zxid)
+        return false;
+    if (e->zk_op.zk_rc != ZK_OK || x->is_error)
+        return x->is_error;
+    return x->session == m->session && x->told == x->parts;
+}
+
+/* Z10: a multi is one transaction, at the zxid of its answer. */
+static void check_multi(struct check *c, const struct trace_event *e, const struct member *m)
+{
+    const struct commit *x;
+    size_t age = 0;
+    while ((x = commit_at(c, age)) && x->zxid > e->zk_op.zxid)
+        age++;
+    if (!x)
+        return; /* too long ago, or the trace has none */
+    checked(c, CHECK_Z10);
+    if (!is_answered_by(x, e, m))
+        violated(c, CHECK_Z10, UINT64_MAX,
+                 "%s: a multi is %s at zxid %" PRId64 "; zxid %" PRId64
+                 " has %u of %u parts of session %" PRIx64,
+                 e->m, e->zk_op.zk_rc == ZK_OK ? "done" : "refused", e->zk_op.zxid, x->zxid,
+                 x->is_error ? 0 : x->told, x->parts, x->session);
 }
 
 /* KAFKA-1387: refused by its own node, which 0.8.2 takes for one of an ended session, and waits for
@@ -313,14 +408,10 @@ static void take_op(struct check *c, const struct trace_event *e)
                  trace_op_name(e->zk_op.op), e->zk_op.path, e->zk_op.zxid, m->zxid_seen);
     else
         m->zxid_seen = e->zk_op.zxid;
-    if (e->zk_op.op == TRACE_OP_SYNC && rc == ZK_OK) {
-        checked(c, CHECK_Z10);
-        if (e->zk_op.zxid < zxid_at(c, e->t_ns - e->zk_op.latency_ns))
-            violated(c, CHECK_Z10, UINT64_MAX,
-                     "%s: a sync is answered from zxid %" PRId64 "; %" PRId64
-                     " was committed before it was sent",
-                     e->m, e->zk_op.zxid, zxid_at(c, e->t_ns - e->zk_op.latency_ns));
-    }
+    if (e->zk_op.op == TRACE_OP_SYNC && rc == ZK_OK)
+        check_sync(c, e, m);
+    if (e->zk_op.op == TRACE_OP_MULTI)
+        check_multi(c, e, m);
     note_registration(c, e, m);
     check_before_answer(c, e, member);
     arm(c, e, member);
@@ -363,6 +454,7 @@ static void take_state(struct check *c, const struct trace_event *e)
         return;
     m->is_connected = strcmp(e->zk_state.state, "connected") == 0;
     m->connected_ns = e->t_ns;
+    snprintf(m->server, sizeof m->server, "%s", m->is_connected ? e->zk_state.server : "");
 }
 
 static void forget_watches(struct check *c, const struct trace_event *e)
@@ -384,6 +476,7 @@ void check_zookeeper(struct check *c, const struct trace_event *e)
     case TRACE_ZK_OP: take_op(c, e); break;
     case TRACE_ZK_WATCH: take_watch(c, e); break;
     case TRACE_ZK_STATE: take_state(c, e); break;
+    case TRACE_ZK_ROLE: take_role(c, e); break;
     default: break;
     }
 }

@@ -351,10 +351,10 @@ static void propose(void *self, void *arg)
     write_log(s, x);
 }
 
-/* Through the leader's one queue. */
+/* Through the leader's one queue; each takes some time, or ties could be shuffled. */
 static void lead_request(struct zk_server *s, struct zk_request *r)
 {
-    uint64_t now = zk_now(s), cost = r->what == ZK_DO_SYNC ? 0 : s->e->config.write_ns;
+    uint64_t now = zk_now(s), cost = r->what == ZK_DO_SYNC ? 1 : s->e->config.write_ns + 1;
     r->turn = s->turn;
     s->cpu_until_ns = (s->cpu_until_ns > now ? s->cpu_until_ns : now) + cost;
     node_later(&s->node, s->cpu_until_ns, propose, r);

@@ -324,6 +324,113 @@ static void test_waits_for_its_own_node(void **state)
     }
 }
 
+#define TXN(z, s, what_, part_, parts_)                                                            \
+    {                                                                                              \
+        .type = TRACE_ZK_TXN, .zk_txn = {                                                          \
+            .zxid = (z),                                                                           \
+            .what = (what_),                                                                       \
+            .path = strcmp(what_, "error") ? "/x" : "",                                            \
+            .session = (s),                                                                        \
+            .part = (part_),                                                                       \
+            .parts = (parts_)                                                                      \
+        }                                                                                          \
+    }
+#define OP(op_, z, rc)                                                                             \
+    {                                                                                              \
+        .type = TRACE_ZK_OP, .zk_op = {(op_), "/", false, (rc), (z), 5 }                           \
+    }
+#define ROLE(name, epoch_)                                                                         \
+    {                                                                                              \
+        .type = TRACE_ZK_ROLE, .zk_role = {(name), "leading", (epoch_) }                           \
+    }
+
+/* Z10 and Z11 of multi and sync. The member's session is 0x33, at zk1; an event each ten ns. */
+static void test_multi_and_sync(void **state)
+{
+    static const struct {
+        const char *name;
+        struct trace_event events[6];
+        uint64_t z10, z11, stale, checked; /* violations, counts; how often Z10 was looked at */
+    } cases[] = {
+        {"done",
+         {TXN(1, 0x33, "create", 0, 2), TXN(1, 0x33, "set", 1, 2), OP(TRACE_OP_MULTI, 1, 0)},
+         0,
+         0,
+         0,
+         1},
+        {"half of it", {TXN(1, 0x33, "create", 0, 2), OP(TRACE_OP_MULTI, 1, 0)}, 1, 0, 0, 1},
+        {"in two transactions",
+         {TXN(1, 0x33, "create", 0, 2), TXN(2, 0x33, "set", 0, 1), OP(TRACE_OP_MULTI, 2, 0)},
+         0,
+         1,
+         0,
+         1},
+        {"a part is missing",
+         {TXN(1, 0x33, "create", 0, 3), TXN(1, 0x33, "set", 2, 3)},
+         0,
+         1,
+         0,
+         0},
+        {"another's", {TXN(1, 0x22, "create", 0, 1), OP(TRACE_OP_MULTI, 1, 0)}, 1, 0, 0, 1},
+        {"checks alone", {TXN(1, 0, "error", 0, 1), OP(TRACE_OP_MULTI, 1, 0)}, 0, 0, 0, 1},
+        {"refused", {TXN(1, 0, "error", 0, 1), OP(TRACE_OP_MULTI, 1, ZK_BAD_VERSION)}, 0, 0, 0, 1},
+        {"refused, and done",
+         {TXN(1, 0x33, "create", 0, 1), OP(TRACE_OP_MULTI, 1, ZK_NODE_EXISTS)},
+         1,
+         0,
+         0,
+         1},
+        {"nothing at that zxid",
+         {TXN(1, 0x33, "create", 0, 1), TXN(3, 0x33, "set", 0, 1), OP(TRACE_OP_MULTI, 2, 0)},
+         1,
+         0,
+         0,
+         1},
+        {"synced", {TXN(1, 0x22, "create", 0, 1), OP(TRACE_OP_SYNC, 1, 0)}, 0, 0, 0, 1},
+        {"not synced", {TXN(2, 0x22, "create", 0, 1), OP(TRACE_OP_SYNC, 1, 0)}, 1, 0, 0, 1},
+        {"by a deposed leader",
+         {ROLE("zk1", 1), ROLE("zk2", 2), TXN(2, 0x22, "create", 0, 1), OP(TRACE_OP_SYNC, 1, 0)},
+         0,
+         0,
+         1,
+         0},
+        {"by the leader of now",
+         {ROLE("zk2", 1), ROLE("zk1", 2), TXN(2, 0x22, "create", 0, 1), OP(TRACE_OP_SYNC, 1, 0)},
+         1,
+         0,
+         0,
+         1},
+    };
+    static const struct trace_event before[] = {
+        {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, ""}},
+        {.type = TRACE_ZK_SESSION, .zk_session = {"open", 0x33, ""}},
+        {.type = TRACE_ZK_STATE, .zk_state = {"connected", "zk1"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct check *c = check_new(NULL);
+        for (size_t k = 0; k < 9; k++) {
+            struct trace_event e = k < 3 ? before[k] : cases[i].events[k - 3];
+            if (k >= 3 && e.type == 0 && !e.zk_txn.what)
+                break;
+            e.src = e.m = "m1";
+            e.gs = e.seq = k;
+            e.t_ns = k * 10;
+            check_take(&e, c);
+        }
+        assert_int_equal(check_finish(c), ZKC_OK);
+        struct check_result z10 = check_result(c, CHECK_Z10), z11 = check_result(c, CHECK_Z11),
+                            stale = check_result(c, CHECK_STALE_SYNCS);
+        if (z10.found != cases[i].z10 || z11.found != cases[i].z11 ||
+            stale.found != cases[i].stale || z10.checked != cases[i].checked)
+            fail_msg("%s: Z10 %" PRIu64 " of %" PRIu64 " (%s), Z11 %" PRIu64
+                     " (%s), stale %" PRIu64,
+                     cases[i].name, z10.found, z10.checked, z10.first ? z10.first : "", z11.found,
+                     z11.first ? z11.first : "", stale.found);
+        check_free(c);
+    }
+}
+
 /* The checkers alone: lines are decoded without failures. */
 static enum zkc_err check_lines(const void *text)
 {
@@ -366,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_is_told),
         cmocka_unit_test(test_waits_for_its_own_node),
+        cmocka_unit_test(test_multi_and_sync),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
