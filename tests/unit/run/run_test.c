@@ -63,8 +63,9 @@ static void test_once_failed(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(seeds); i++) {
         struct scenario *s = read_one(seeds[i].scenario);
-        if (seeds[i].key)
-            set(s, seeds[i].key, seeds[i].value);
+        struct why why;
+        if (seeds[i].key && scenario_set(s, seeds[i].key, seeds[i].value, &why))
+            fail_msg("%s", why.text);
         run_one(s, seeds[i].seed);
         scenario_free(s);
     }
