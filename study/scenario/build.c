@@ -3,6 +3,7 @@
 #include "study/scenario/parts.h"
 #include "study/scenario/scenario.h"
 #include "zkconsumer/core/base/rng.h"
+#include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,19 +21,32 @@ static struct reading reading_of(const struct scenario *s, const struct entry *e
     return (struct reading){s, e, why, &w->arena};
 }
 
-/* The entry to point at when keys contradict each other; the key by default otherwise. */
-static struct entry blamed(const struct scenario *s, const char *key)
+/* True for KEY and member.WHICH.KEY. */
+static bool sets_key(const struct entry *e, const char *key)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if (strcmp(s->entries[i].key, key) == 0)
-            return s->entries[i];
-    return (struct entry){(char *)key, (char *)key_default(key), 0};
+    size_t len = strlen(e->key), key_len = strlen(key);
+    bool is_of_members = strncmp(e->key, "member.", 7) == 0 && len > key_len;
+    return strcmp(e->key, key) == 0 || (is_of_members && e->key[len - key_len - 1] == '.' &&
+                                        strcmp(e->key + len - key_len, key) == 0);
 }
 
-static bool contradicts(const struct scenario *s, const char *key, struct why *why,
+/* The entry to point at when keys contradict each other: the last line that sets the first of these
+ * that is set at all. By default there is none: then it is the first key itself. */
+static struct entry blamed(const struct scenario *s, const char *const *keys)
+{
+    for (const char *const *key = keys; *key; key++)
+        for (size_t i = s->count; i-- > 0;)
+            if (sets_key(&s->entries[i], *key))
+                return s->entries[i];
+    return (struct entry){(char *)keys[0], (char *)key_default(keys[0]), 0};
+}
+
+#define KEYS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static bool contradicts(const struct scenario *s, const char *const *keys, struct why *why,
                         const char *expected)
 {
-    struct entry e = blamed(s, key);
+    struct entry e = blamed(s, keys);
     struct reading r = {s, &e, why, NULL};
     return refuse(&r, "%s", expected);
 }
@@ -54,6 +68,9 @@ static bool read_topic(const struct reading *r, struct sim_topic *out)
     skip_blanks(&at);
     if (!ok || *at)
         return refuse(r, "PARTITIONS [rate MESSAGES_PER_SECOND] [initial MESSAGES]");
+    struct why why;
+    if (zk_check_topic(r->entry->key + 6, &why))
+        return refuse(r, "a topic's name behind topic. (%s)", why.text);
     *out = (struct sim_topic){copy(r->arena, r->entry->key + 6), (int32_t)partitions, rate * 1000,
                               (int64_t)initial};
     return true;
@@ -136,11 +153,13 @@ static bool check_member(const struct scenario *s, const struct world *w,
     uint64_t n;
     const char *at = plan->server ? plan->server + 2 : NULL;
     if (plan->config.session_timeout_ms < 2 * tick || plan->config.session_timeout_ms > 20 * tick)
-        return contradicts(s, "zookeeper.session.timeout.ms", why,
-                           "2 to 20 ticks (zk.tick), which is what servers grant");
+        return contradicts(
+            s, KEYS("zookeeper.session.timeout.ms", "zk.tick"), why,
+            "sessions (zookeeper.session.timeout.ms, 6000 by default) of 2 to 20 ticks "
+            "(zk.tick, 2s by default), which is what servers grant");
     if (plan->server && (strncmp(plan->server, "zk", 2) != 0 || !read_natural(&at, &n) || *at ||
                          n < 1 || n > w->config.zk.servers))
-        return contradicts(s, "server", why, "a server of the scenario, like zk1");
+        return contradicts(s, KEYS("server"), why, "a server of the scenario, like zk1");
     return true;
 }
 
@@ -205,15 +224,18 @@ static bool build_faults(const struct scenario *s, const struct values *v, struc
 static bool check_sizes(const struct scenario *s, const struct values *v, struct why *why)
 {
     if (v->members + v->late == 0)
-        return contradicts(s, "members", why, "at least one member, or one that comes late");
+        return contradicts(s, KEYS("members"), why, "at least one member, or one that comes late");
     if (v->servers % 2 == 0)
-        return contradicts(s, "zk.servers", why, "an odd number, so that a majority decides");
+        return contradicts(s, KEYS("zk.servers"), why, "an odd number, so that a majority decides");
     if (v->brokers == 0)
-        return contradicts(s, "brokers", why, "at least one broker to fetch from");
+        return contradicts(s, KEYS("brokers"), why, "at least one broker to fetch from");
     if (v->warmup_ns > v->run_ns)
-        return contradicts(s, "warmup", why, "a warm-up within the run (run)");
+        return contradicts(
+            s, KEYS("warmup", "run"), why,
+            "a warm-up (warmup, 25s by default) within the run (run, 120s by default)");
     if (v->start_ns + v->spread_ns > v->run_ns)
-        return contradicts(s, "start", why, "starts (start, start.spread) within the run (run)");
+        return contradicts(s, KEYS("start", "start.spread", "run"), why,
+                           "starts (start, start.spread) within the run (run)");
     return true;
 }
 
@@ -258,6 +280,10 @@ static bool build(const struct scenario *s, uint64_t seed, struct world *w, stru
     if (!check_sizes(s, &v, why))
         return false;
     set_world(&v, seed, w);
+    struct why group;
+    if (zk_check_group(v.group, &group))
+        return contradicts(s, KEYS("group"), why,
+                           "a group id of letters, digits, '.', '_' and '-'");
     return build_topics(s, w, why) && build_members(s, seed, &v, &m, w, why) &&
            build_faults(s, &v, w, why);
 }

@@ -158,6 +158,15 @@ static bool read_point(const struct reading *r, const char **at, enum sim_point 
     return refuse(r, "a point of the protocol: %s, any", POINTS);
 }
 
+static bool is_within_run(const struct reading *r, const struct names_known *k,
+                          const struct sim_when *when)
+{
+    if (when->base_ns + when->jitter_ns <= k->run_ns)
+        return true;
+    return refuse(r, "a time within the run, which ends at %" PRIu64 " ms",
+                  (uint64_t)(k->run_ns / SIM_MS));
+}
+
 static bool read_at_point(const struct reading *r, const struct names_known *k, const char **at,
                           struct sim_when *when)
 {
@@ -172,8 +181,7 @@ static bool read_at_point(const struct reading *r, const struct names_known *k, 
         return refuse(r, "when MEMBER:POINT:NTH with a number from 1 on");
     when->nth = (uint32_t)nth;
     skip_blanks(at);
-    read_time(at, when);
-    return true;
+    return !read_time(at, when) || is_within_run(r, k, when);
 }
 
 static bool read_when(const struct reading *r, const struct names_known *k, const char **at,
@@ -193,10 +201,7 @@ static bool read_when(const struct reading *r, const struct names_known *k, cons
     }
     if (!read_time(at, when))
         return refuse(r, "a time like 30s, u(0,5s) or 30s+u(0,5s)");
-    if (when->base_ns + when->jitter_ns > k->run_ns)
-        return refuse(r, "a time within the run, which ends at %" PRIu64 " ms",
-                      (uint64_t)(k->run_ns / SIM_MS));
-    return true;
+    return is_within_run(r, k, when);
 }
 
 /* ---- what ---- */
@@ -252,6 +257,16 @@ static bool read_topic(const struct reading *r, const struct names_known *k, con
     return true;
 }
 
+/* Members are connected with servers and brokers, servers with each other. */
+static bool is_link(const char *who, const char *peer)
+{
+    bool is_server[2] = {who[0] == 'z', peer[0] == 'z'};
+    bool is_broker[2] = {who[0] == 'b', peer[0] == 'b'};
+    if (is_server[0] && is_server[1])
+        return true;
+    return (is_server[0] || is_broker[0]) != (is_server[1] || is_broker[1]);
+}
+
 static bool read_options(const struct reading *r, const struct names_known *k, const char **at,
                          const struct kind *kind, struct sim_fault *f)
 {
@@ -259,6 +274,11 @@ static bool read_options(const struct reading *r, const struct names_known *k, c
         f->peer = next_name(r, at, "");
         if (!f->peer || !is_actor(k, f->peer, ANY_ACTOR))
             return refuse(r, "%s, with %s as peer", kind->form, actors_text(ANY_ACTOR));
+        if (!is_link(f->who, f->peer))
+            return refuse(r,
+                          "%s, where there is a connection: of a member with a server or a "
+                          "broker, or of two servers",
+                          kind->form);
     }
     if (kind->has_point && !read_point(r, at, &f->point))
         return false;

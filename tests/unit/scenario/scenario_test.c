@@ -2,6 +2,7 @@
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/test.h"
 #include <dirent.h>
+#include <unistd.h>
 
 static struct scenario *parse(const char *text)
 {
@@ -186,17 +187,47 @@ static const struct {
     {"members = 0\n", "x:1: members: expected at least one member"},
     {"run = 5\n", "x:1: run: expected a duration like"},
     {"run = 0s\n", "x:1: run: expected"},
-    {"run = 1s\nwarmup = 2s\n", "x:2: warmup: expected a warm-up within the run"},
+    {"run = 1s\nwarmup = 2s\n", "x:2: warmup: expected a warm-up (warmup, 25s by default) within"},
+    {"\nrun = 5s\n", "x:2: run: expected a warm-up (warmup, 25s by default) within the run"},
+    {"run = 99999999999h\n", "x:1: run: expected a duration like"},
+    {"run = -5s\n", "x:1: run: expected a duration like"},
+    {"run = 5 s\n", "x:1: run: expected a duration like"},
+    {"members = 99999999999999999999\n", "x:1: members: expected a number"},
+    {"members = +3\n", "x:1: members: expected a number"},
+    {"members =\n", "x:1: members: expected a number, found \"\""},
+    {"brokers = 0\n", "x:1: brokers: expected at least one broker"},
+    {"group = a/b\n", "x:1: group: expected a group id of letters"},
+    {"group =\n", "x:1: group: expected 1 to"},
+    {"ids = odd\n", "x:1: ids: expected one of numbered random"},
+    {"swarm = 1001\n", "x:1: swarm: expected 0 to 1000"},
+    {"link = 61s\n", "x:1: link: expected at most 60s"},
+    {"zk.fsync = lognormal(1ms)\n", "x:1: zk.fsync: expected a time like"},
+    {"rebalance.max.retries = 0\n", "x:1: rebalance.max.retries: expected 1 to"},
+    {"hello\n", "x:1: unknown key \"hello\""},
+    {"name = \xff\n", "x:1: bytes that are no UTF-8"},
     {"run = 30s\nstart = 31s\n", "x:2: start: expected starts"},
     {"zk.servers = 4\n", "x:1: zk.servers: expected an odd number"},
     {"zk.link = u(2ms,1ms)\n", "x:1: zk.link: expected a time like"},
     {"zookeeper.session.timeout.ms = 3999\n",
-     "x:1: zookeeper.session.timeout.ms: expected 2 to 20 ticks"},
+     "x:1: zookeeper.session.timeout.ms: expected sessions"},
+    {"\nzk.tick = 200ms\n",
+     "x:2: zk.tick: expected sessions (zookeeper.session.timeout.ms, 6000 by"},
+    {"members = 3\nmember.3.zookeeper.session.timeout.ms = 100\n",
+     "x:2: member.3.zookeeper.session.timeout.ms: expected sessions"},
     {"zookeeper.variant = 0.9\n", "expected one of 0.8 0.7 documented"},
     {"auto.commit.enable = yes\n", "expected true or false"},
     {"member.11.streams = 2\n", "x:1: member.11.streams: expected members of the 10"},
     {"member.1.members = 2\n", "unknown key \"member.1.members\""},
-    {"member.1.server = zk4\n", "server: expected a server of the scenario"},
+    {"member.1.server = zk4\n", "x:1: member.1.server: expected a server of the scenario"},
+    {"server = b1\n", "x:1: server: expected a server of the scenario, like zk1, found \"b1\""},
+    {"member.3-2.streams = 1\n", "x:1: member.3-2.streams: expected members of the 10"},
+    {"member.0.streams = 1\n", "x:1: member.0.streams: expected members of the 10"},
+    {"member.x.streams = 1\n", "x:1: unknown key"},
+    {"start.spread = 200s\n", "x:1: start.spread: expected starts"},
+    {"topic.a/b = 4\n", "x:1: topic.a/b: expected a topic's name behind topic."},
+    {"topic. = 4\n", "x:1: unknown key"},
+    {"topic.t = 100001\n", "x:1: topic.t: expected PARTITIONS"},
+    {"topic.t = 4 rate -1\n", "x:1: topic.t: expected PARTITIONS"},
     {"topic.t = 0\n", "x:1: topic.t: expected PARTITIONS"},
     {"topic.t = 4 rates 5\n", "x:1: topic.t: expected PARTITIONS"},
     {"fault.x = at 1s join m1\n", "unknown key"},
@@ -204,6 +235,32 @@ static const struct {
     {"fault.1 = at soon join m1\n", "expected a time like"},
     {"fault.1 = at 119s+u(0,2s) join m1\n",
      "expected a time within the run, which ends at 120000 ms"},
+    {"fault.1 = when m1:claim 121s crash m1\n", "x:1: fault.1: expected a time within the run"},
+    {"fault.1 = after cause 1 121s crash m1\n", "x:1: fault.1: expected a time within the run"},
+    {"fault.1 = after 5s crash m1\n", "x:1: fault.1: expected after cause N TIME"},
+    {"fault.1 = at u(5s,1s) crash m1\n", "x:1: fault.1: expected a time like"},
+    {"fault.1 = at 99999999999999s crash m1\n", "x:1: fault.1: expected a time like"},
+    {"fault. = at 5s crash m1\n", "x:1: unknown key"},
+    {"fault.1 =\n", "x:1: fault.1: expected at TIME"},
+    {"fault.1 = at 5s\n", "x:1: fault.1: expected what happens"},
+    {"fault.1 = at 5s crash\n", "x:1: fault.1: expected crash WHO [for D], with a member"},
+    {"fault.1 = at 5s crash m3-m2\n", "x:1: fault.1: expected crash WHO [for D], with a member"},
+    {"fault.1 = at 5s crash zk:follower\n", "x:1: fault.1: expected crash WHO [for D], with a"},
+    {"fault.1 = at 5s lag zk1-zk2 by 1s\n", "with a ZooKeeper server"},
+    {"fault.1 = at 5s suspend m1 for\n", "x:1: fault.1: expected suspend WHO [for D]"},
+    {"fault.1 = at 5s delay m1 zk1 by 0s\n", "x:1: fault.1: expected delay WHO PEER"},
+    {"fault.1 = at 5s cut m1 zk* sideways for 5s\n", "and nothing behind it"},
+    {"fault.1 = at 5s cut m1 m2\n", "where there is a connection: of a member with a server"},
+    {"fault.1 = at 5s cut m1-m3 m*\n", "where there is a connection"},
+    {"fault.1 = at 5s reset b0 b1\n", "where there is a connection"},
+    {"fault.1 = at 5s delay zk1 b1 by 1s\n", "where there is a connection"},
+    {"fault.1 = at 5s lose_reply m1\n", "x:1: fault.1: expected a point of the protocol"},
+    {"fault.1 = when m1 crash m1\n", "x:1: fault.1: expected when MEMBER:POINT with a point"},
+    {"fault.1 = at 1s partitions t to 100001\n", "more partitions than before"},
+    {"fault.1 = at 1s topic u to 0\n", "topic NAME to N"},
+    {"fault.1 = at 1s topic u to 4 rate x\n", "rate with a number of messages/s"},
+    {"fault.1 = at 1s leader t/x to b0\n", "a partition of the scenario"},
+    {"fault.1 = at 1s leader t/0 b0\n", "a broker of the scenario"},
     {"fault.1 = at 1s jump m1\n", "expected what happens: join"},
     {"fault.1 = at 1s join m11\n", "join WHO, with a member of the scenario"},
     {"fault.1 = at 1s join m0\n", "join WHO, with a member"},
@@ -241,6 +298,9 @@ static void test_refused(void **state)
             fail_msg("%s is taken", refused[i].text);
         if (!strstr(why.text, refused[i].says))
             fail_msg("%s: %s", refused[i].text, why.text);
+        char *end = NULL; /* file and line, of each */
+        if (strncmp(why.text, "x:", 2) != 0 || strtoul(why.text + 2, &end, 10) == 0 || *end != ':')
+            fail_msg("%s: no file and line: %s", refused[i].text, why.text);
     }
 }
 
@@ -362,6 +422,14 @@ static void test_no_file(void **state)
     struct why why;
     assert_int_equal(scenario_read("/no/such/file", &s, &why), ZKC_ERR_SYSTEM);
     assert_non_null(strstr(why.text, "/no/such/file: "));
+    char path[] = "/tmp/scenario_test.XXXXXX"; /* too large */
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, SCENARIO_BYTES_MAX + 1), 0);
+    close(fd);
+    assert_int_equal(scenario_read(path, &s, &why), ZKC_ERR_CONFIG);
+    assert_non_null(strstr(why.text, ": expected a scenario of at most 1 MiB"));
+    unlink(path);
 }
 
 static enum zkc_err parse_and_build(const void *text)
