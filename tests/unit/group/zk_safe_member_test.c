@@ -450,6 +450,7 @@ static void test_leaving_before_there_is_a_session(void **state)
 static struct zk_view *view_of(struct rig *r, const char *const *ids, size_t count, int64_t pzxid)
 {
     struct zk_view_registration *list[8];
+    struct zk_view_content *content = NULL;
     static const int32_t partitions[] = {0, 1, 2, 3};
     const struct group_view_topic topic = {"t", partitions, 4};
     struct why why;
@@ -458,13 +459,15 @@ static struct zk_view *view_of(struct rig *r, const char *const *ids, size_t cou
         snprintf(path, sizeof path, SAFE_IDS "%s", ids[i]);
         const char *text = fake_zk_text(r->w->zk, path);
         assert_int_equal(zk_view_registration_read(ids[i], fake_zk_owner(r->w->zk, path),
-                                                   bytes_of_text(text), true, &list[i], &why),
+                                                   bytes_of_text(text), true, &content, &list[i],
+                                                   &why),
                          ZKC_OK);
     }
     struct zk_view *v = zk_view_new(list, count, &topic, 1, pzxid);
     assert_non_null(v);
     for (size_t i = 0; i < count; i++)
         zk_view_registration_unref(list[i]);
+    zk_view_content_unref(content);
     return v;
 }
 

@@ -216,7 +216,7 @@ static void test_odd_registrations_break_nobody(void **state)
     assert_int_equal(share(&r, "g_a"), 2);
     assert_int_equal(r.notices, 4); /* each by its id, once */
     for (size_t i = 1; i < 5; i++)
-        assert_false(r.view->registrations[i]->is_readable);
+        assert_false(r.view->registrations[i]->content->is_readable);
     end(&r);
 }
 
@@ -262,6 +262,7 @@ static void test_large_group(void **state)
     settle(&r);
     assert_int_equal(r.reads, 2);
     assert_int_equal(r.view->member_count, MEMBERS + 1);
+    assert_ptr_equal(r.view->registrations[0]->content, r.view->registrations[MEMBERS]->content);
     end(&r);
 }
 

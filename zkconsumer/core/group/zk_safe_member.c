@@ -373,17 +373,21 @@ static bool has_word(const char *list, const char *word)
 }
 
 /* A member that declares nothing is a Java member: as far as we know it uses 0.8's default. */
-static bool declares(const struct zk_view_registration *r, const char *word)
+static bool declares(const struct zk_view_content *c, const char *word)
 {
-    const char *list = r->registration.strategy;
+    const char *list = c->registration.strategy;
     return list ? has_word(list, word) : strcmp(word, "range") == 0;
 }
 
 static bool all_declare(const struct zk_view *v, const char *word)
 {
-    for (size_t i = 0; i < v->member_count; i++)
-        if (v->registrations[i]->is_readable && !declares(v->registrations[i], word))
+    const struct zk_view_content *last = NULL;
+    for (size_t i = 0; i < v->member_count; i++) {
+        const struct zk_view_content *c = v->registrations[i]->content;
+        if (c != last && c->is_readable && !declares(c, word))
             return false;
+        last = c;
+    }
     return true;
 }
 
@@ -406,7 +410,8 @@ static void tell_disagreement(struct zk_safe *m, const struct zk_view *v, struct
     size_t count = 0;
     const char *first = NULL;
     for (size_t i = 0; i < v->member_count; i++) {
-        if (!v->registrations[i]->is_readable || declares(v->registrations[i], rule))
+        const struct zk_view_content *c = v->registrations[i]->content;
+        if (!c->is_readable || declares(c, rule))
             continue;
         first = first ? first : v->members[i].consumer_id;
         hash = group_view_hash(&v->members[i], 1, NULL, 0) + 31 * hash;

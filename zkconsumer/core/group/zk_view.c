@@ -16,113 +16,151 @@ struct zk_view_rest {
 
 /* ---- registrations ---- */
 
+void zk_view_content_unref(struct zk_view_content *c)
+{
+    if (!c || --c->references > 0)
+        return;
+    zk_registration_deinit(&c->registration);
+    zk_filter_free(c->filter);
+    free(c->subscriptions);
+    free(c);
+}
+
 void zk_view_registration_unref(struct zk_view_registration *r)
 {
     if (!r || --r->references > 0)
         return;
-    zk_registration_deinit(&r->registration);
-    zk_filter_free(r->filter);
-    free(r->consumer_id);
+    zk_view_content_unref(r->content);
     free(r);
+}
+
+static enum zkc_err fill_subscriptions(struct zk_view_content *c)
+{
+    const struct zk_registration *r = &c->registration;
+    c->subscriptions = calloc(r->subscription_count + 1, sizeof *c->subscriptions);
+    for (size_t i = 0; c->subscriptions && i < r->subscription_count; i++)
+        c->subscriptions[i] = (struct assign_subscription){.topic = r->subscriptions[i].topic,
+                                                           .streams = r->subscriptions[i].streams};
+    return c->subscriptions ? ZKC_OK : ZKC_ERR_NOMEM;
 }
 
 /* Takes the registration apart. ZKC_ERR_NOMEM, or another error: it counts as a member without
  * streams. */
-static enum zkc_err read_data(struct zk_view_registration *r, struct bytes data,
+static enum zkc_err read_data(struct zk_view_content *c, struct bytes data,
                               bool exclude_internal_topics, struct why *why)
 {
     struct why java;
-    enum zkc_err err = zk_registration_read(data, &r->registration, &java, why);
+    enum zkc_err err = zk_registration_read(data, &c->registration, &java, why);
     if (err)
         return err;
     if (java.text[0])
         why_set(why, "Java members cannot read it: %s", java.text);
-    if (r->registration.pattern == ZK_PATTERN_STATIC)
-        return ZKC_OK;
+    if (c->registration.pattern == ZK_PATTERN_STATIC)
+        return fill_subscriptions(c);
     struct why refused;
-    err = zk_filter_new(r->registration.pattern, r->registration.subscriptions[0].topic,
-                        exclude_internal_topics, &r->filter, &refused);
+    err = zk_filter_new(c->registration.pattern, c->registration.subscriptions[0].topic,
+                        exclude_internal_topics, &c->filter, &refused);
     if (!err)
         return ZKC_OK;
     *why = refused;
-    zk_registration_deinit(&r->registration);
-    r->registration = (struct zk_registration){0};
+    zk_registration_deinit(&c->registration);
+    c->registration = (struct zk_registration){0};
     return err;
+}
+
+static bool is_same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* But for the timestamp, which says nothing. */
+static bool is_same(const struct zk_view_content *a, const struct zk_view_content *b)
+{
+    const struct zk_registration *x = &a->registration, *y = &b->registration;
+    if (a->is_readable != b->is_readable || x->pattern != y->pattern ||
+        x->subscription_count != y->subscription_count || !is_same_text(x->strategy, y->strategy))
+        return false;
+    for (size_t i = 0; i < x->subscription_count; i++)
+        if (x->subscriptions[i].streams != y->subscriptions[i].streams ||
+            strcmp(x->subscriptions[i].topic, y->subscriptions[i].topic) != 0)
+            return false;
+    return true;
+}
+
+/* The content of the data, with a reference; NULL: out of memory. */
+static struct zk_view_content *read_content(struct bytes data, bool exclude_internal_topics,
+                                            struct zk_view_content **last, struct why *why)
+{
+    struct zk_view_content *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->references = 1;
+    enum zkc_err err = read_data(c, data, exclude_internal_topics, why);
+    if (err == ZKC_ERR_NOMEM) {
+        zk_view_content_unref(c);
+        return NULL;
+    }
+    c->is_readable = err == ZKC_OK;
+    if (*last && is_same(*last, c)) {
+        zk_view_content_unref(c);
+        c = *last;
+        c->references++;
+        return c;
+    }
+    zk_view_content_unref(*last);
+    *last = c;
+    c->references++;
+    return c;
 }
 
 enum zkc_err zk_view_registration_read(const char *consumer_id, int64_t session_id,
                                        struct bytes data, bool exclude_internal_topics,
+                                       struct zk_view_content **last,
                                        struct zk_view_registration **out, struct why *why)
 {
     why_clear(why);
-    struct zk_view_registration *r = calloc(1, sizeof *r);
-    if (!r)
+    size_t size = strlen(consumer_id) + 1;
+    struct zk_view_registration *r = malloc(sizeof *r + size);
+    struct zk_view_content *c = r ? read_content(data, exclude_internal_topics, last, why) : NULL;
+    if (!c) {
+        free(r);
         return ZKC_ERR_NOMEM;
-    r->references = 1;
-    r->session_id = session_id;
-    r->consumer_id = strdup(consumer_id);
-    enum zkc_err err =
-        r->consumer_id ? read_data(r, data, exclude_internal_topics, why) : ZKC_ERR_NOMEM;
-    if (err == ZKC_ERR_NOMEM) {
-        zk_view_registration_unref(r);
-        return err;
     }
-    r->is_readable = err == ZKC_OK;
+    *r = (struct zk_view_registration){.references = 1, .session_id = session_id, .content = c};
+    memcpy(r->consumer_id, consumer_id, size);
     *out = r;
     return ZKC_OK;
 }
 
 /* ---- filters expanded ---- */
 
-static bool is_same_filter(const struct zk_view_registration *a,
-                           const struct zk_view_registration *b)
-{
-    return a->filter && b->filter && a->registration.pattern == b->registration.pattern &&
-           a->registration.subscriptions[0].streams == b->registration.subscriptions[0].streams &&
-           strcmp(a->registration.subscriptions[0].topic, b->registration.subscriptions[0].topic) ==
-               0;
-}
-
 /* The topics of the view that the member's filter allows. False: out of memory. */
 static bool expand_filter(struct zk_view *v, size_t i)
 {
-    const struct zk_view_registration *r = v->registrations[i];
+    const struct zk_view_content *c = v->registrations[i]->content;
     struct assign_subscription *list =
         arena_alloc_array(&v->rest->arena, v->topic_count, sizeof *list);
     size_t n = 0;
     for (size_t k = 0; list && k < v->topic_count; k++)
-        if (zk_filter_allows(r->filter, v->topics[k].topic))
+        if (zk_filter_allows(c->filter, v->topics[k].topic))
             list[n++] = (struct assign_subscription){
-                .topic = v->topics[k].topic, .streams = r->registration.subscriptions[0].streams};
+                .topic = v->topics[k].topic, .streams = c->registration.subscriptions[0].streams};
     v->assign_members[i].subscriptions = list;
     v->assign_members[i].subscription_count = n;
     return list != NULL;
 }
 
-static bool expand_static(struct zk_view *v, size_t i)
-{
-    const struct zk_registration *r = &v->registrations[i]->registration;
-    struct assign_subscription *list =
-        arena_alloc_array(&v->rest->arena, r->subscription_count, sizeof *list);
-    for (size_t k = 0; list && k < r->subscription_count; k++)
-        list[k] = (struct assign_subscription){.topic = r->subscriptions[k].topic,
-                                               .streams = r->subscriptions[k].streams};
-    v->assign_members[i].subscriptions = list;
-    v->assign_members[i].subscription_count = r->subscription_count;
-    return list != NULL;
-}
-
 static bool expand(struct zk_view *v, size_t i)
 {
-    v->assign_members[i].consumer_id = v->registrations[i]->consumer_id;
-    if (!v->registrations[i]->filter)
-        return expand_static(v, i);
-    if (i > 0 && is_same_filter(v->registrations[i], v->registrations[i - 1])) {
-        v->assign_members[i].subscriptions = v->assign_members[i - 1].subscriptions;
-        v->assign_members[i].subscription_count = v->assign_members[i - 1].subscription_count;
-        return true;
-    }
-    return expand_filter(v, i);
+    const struct zk_view_content *c = v->registrations[i]->content;
+    struct assign_member *m = &v->assign_members[i];
+    m->consumer_id = v->registrations[i]->consumer_id;
+    if (c->filter && (i == 0 || v->registrations[i - 1]->content != c))
+        return expand_filter(v, i);
+    m->subscriptions = c->filter ? m[-1].subscriptions : c->subscriptions;
+    m->subscription_count =
+        c->filter ? m[-1].subscription_count : c->registration.subscription_count;
+    return true;
 }
 
 /* ---- views ---- */

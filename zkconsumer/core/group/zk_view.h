@@ -23,26 +23,34 @@
 #define ZK_VIEW_MEMBERS_MAX 100000
 #define ZK_VIEW_TOPICS_MAX  100000
 
+/* What a registration says. Members of a group mostly say the same, and share it. Immutable. */
+struct zk_view_content {
+    uint32_t references;
+    bool is_readable;
+    struct zk_registration registration;       /* without subscriptions when not readable */
+    struct zk_filter *filter;                  /* of a filter's registration */
+    struct assign_subscription *subscriptions; /* of a static one, as the assignment takes them */
+};
+
 /* A registration as it was read. Shared by views, immutable. */
 struct zk_view_registration {
     uint32_t references;
-    char *consumer_id;
     int64_t session_id; /* that has registered it: ephemeralOwner */
-    bool is_readable;
-    struct zk_registration registration; /* without subscriptions when not readable */
-    struct zk_filter *filter;            /* of a filter's registration */
+    struct zk_view_content *content;
+    char consumer_id[];
 };
 
 /* Reads the data of /consumers/<g>/ids/<consumer_id>. What is odd about it is in `why`, ""
- * otherwise; `is_readable` tells whether it counts nevertheless. On success *out has one reference.
+ * otherwise; the content's `is_readable` tells whether it counts nevertheless. *last is the content
+ * read before, NULL at first, which is shared where the new one is the same, and else replaced by
+ * it; to be given back by zk_view_content_unref(). On success *out has one reference.
  *
  * ZKC_ERR_NOMEM */
-ZKC_MUST_CHECK enum zkc_err zk_view_registration_read(const char *consumer_id, int64_t session_id,
-                                                      struct bytes data,
-                                                      bool exclude_internal_topics,
-                                                      struct zk_view_registration **out,
-                                                      struct why *why);
+ZKC_MUST_CHECK enum zkc_err zk_view_registration_read(
+    const char *consumer_id, int64_t session_id, struct bytes data, bool exclude_internal_topics,
+    struct zk_view_content **last, struct zk_view_registration **out, struct why *why);
 void zk_view_registration_unref(struct zk_view_registration *r); /* NULL is allowed */
+void zk_view_content_unref(struct zk_view_content *c);           /* NULL is allowed */
 
 /* Immutable once it is there, but for the assignments that are computed on first need. */
 struct zk_view {

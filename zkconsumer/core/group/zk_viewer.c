@@ -70,6 +70,7 @@ struct zk_viewer {
     bool has_list; /* `ids` is the list of this cversion */
     int32_t cversion;
     int64_t pzxid;
+    struct zk_view_content *content; /* of the registration read last; NULL */
     struct zk_view *ready;
 };
 
@@ -101,6 +102,7 @@ void zk_viewer_free(struct zk_viewer *v)
     free_topics(v->topics, v->topic_count);
     zk_filter_free(v->filter);
     zk_view_unref(v->ready);
+    zk_view_content_unref(v->content);
     free(v->ids_path);
     free(v);
 }
@@ -455,7 +457,7 @@ static void answer_id(struct zk_viewer *v, struct seen_id *id, const struct zk_r
     struct zk_view_registration *r;
     struct why why;
     if (zk_view_registration_read(id->name, answer->stat.ephemeral_owner, answer->data,
-                                  v->config.exclude_internal_topics, &r, &why)) {
+                                  v->config.exclude_internal_topics, &v->content, &r, &why)) {
         no_memory(v, &id->source, out);
         return;
     }
@@ -465,13 +467,13 @@ static void answer_id(struct zk_viewer *v, struct seen_id *id, const struct zk_r
         id->is_watched = false;
         return;
     }
-    if (!id->is_watched && !r->is_readable) {
+    if (!id->is_watched && !r->content->is_readable) {
         id->is_watched = true; /* once more, with a watch: it may be mended */
         id->source.is_fresh = id->source.is_done = false;
         return;
     }
     group_notice(out, 4, "member", ZKC_OK, "registration %s: %s%s", id->path, why.text,
-                 r->is_readable ? "" : "; it counts as a member without streams");
+                 r->content->is_readable ? "" : "; it counts as a member without streams");
 }
 
 /* The node is not there. */
