@@ -128,3 +128,42 @@ def test_hostile_bytes_are_written_and_end_only_their_connection(t):
     rec.stop()
     assert ("616263",) in kinds(rec.lines(), "conn", "raw")
     assert [why for why, in kinds(rec.lines(), "close", "why")].count("client sent no frame") == 3
+
+
+def frame(data):
+    return struct.pack(">i", len(data)) + data
+
+
+def read_frame(link):
+    def exactly(count):
+        data = b""
+        while len(data) < count:
+            more = link.recv(min(count - len(data), 1 << 16))
+            assert more, "the connection ended"
+            data += more
+        return data
+    return exactly(struct.unpack(">i", exactly(4))[0])
+
+
+def test_a_client_that_does_not_read_costs_no_memory(t):
+    """60 MB of answers wait in ZooKeeper, not in the recorder, until the client takes them."""
+    size, asked = 500000, 120
+    rec = recorder(t, "slow", "a")
+    a = client(t, rec.listen("a"))
+    a.create("/r", b"x" * size)
+    with socket.create_connection(rec.listen("slow").split(":"), 10) as link:
+        link.settimeout(60)
+        link.sendall(frame(struct.pack(">iqiq", 0, 0, 30000, 0) + struct.pack(">i", 16) + bytes(16)))
+        read_frame(link)
+        for xid in range(1, asked + 1):
+            link.sendall(frame(struct.pack(">iii", xid, 4, 2) + b"/r" + b"\0"))
+        wait_for(lambda: len([1 for row in kinds(rec.lines(), "req", "who") if row == ("slow",)]) == asked,
+                 "the requests to pass", 30)
+        assert a.get("/r")[0] == b"x" * size  # others are served meanwhile
+        taken = kinds(rec.lines(), "rsp", "who").count(("slow",))
+        assert taken < 60, taken
+        for xid in range(1, asked + 1):
+            answer = read_frame(link)
+            assert struct.unpack_from(">i", answer)[0] == xid and len(answer) == 16 + 4 + size + 68, xid
+    rec.stop()
+    assert kinds(rec.lines(), "rsp", "who").count(("slow",)) == asked
