@@ -138,6 +138,28 @@ def test_metrics(t):
         expect((address, done.returncode), (address, 1))
 
 
+def test_safe_mode(t):
+    """The same by a member in safe mode: commits, a lease among the metrics, and a forced reset that is obeyed."""
+    cluster = cluster_with_topic(t)
+    err, log = t.folder / "consume.err", t.folder / "log"
+    process = t.process("consume", [program("zkconsumer"), "consume", "-G", "g", "-t", "t", "--zookeeper",
+                                    cluster.zookeeper_connect, "--from-beginning", "--metrics=127.0.0.1:0",
+                                    "--exec", "cat >>%s" % log, "-X", "zookeeper.mode=safe"], err=err)
+    wait_for(lambda: offset(t, cluster) == 6, "all to be done", alive=[process])
+    expect(log.read_text(), "".join("m0-%d" % i for i in range(6)))
+    url = re.search(r"Metrics at (\S+)", err.read_text()).group(1)
+    wait_for(lambda: re.search(r"^zkconsumer_claims_total 1$", fetch(url)[1], re.M), "the claim", alive=[process])
+    assert float(re.search(r"^zkconsumer_lease_left_seconds (\S+)$", fetch(url)[1], re.M).group(1)) > 0
+    done = run("zkconsumer", "offsets", "reset", "-G", "g", "--to-earliest", "--force", "--zookeeper",
+               cluster.zookeeper_connect)
+    expect((done.returncode, done.stdout), (0, "t:0:0\n"))
+    wait_for(lambda: log.read_text() == 2 * "".join("m0-%d" % i for i in range(6)), "it to be obeyed", 60,
+             alive=[process])
+    wait_for(lambda: offset(t, cluster) == 6, "the commits", alive=[process])
+    assert process.stop() == 0
+    expect(cluster.zk.get("/consumers/g/offsets/t/0")[0], b"6")
+
+
 def test_topics_that_are_not_there(t):
     cluster = cluster_with_topic(t)
     for words in (["-t", "typo"], ["-t", "t", "-t", "typo"]):

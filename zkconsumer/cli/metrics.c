@@ -120,9 +120,9 @@ static void append_partitions(struct buf *out, const json_t *document, const cha
 
 static void append_states(struct buf *out, const json_t *member)
 {
-    static const char *const states[] = {"new",     "registering", "rebalancing", "backoff",
-                                         "reading", "owning",      "idle",        "gave-up",
-                                         "leaving", "closed"};
+    static const char *const states[] = {
+        "new",     "connecting", "registering", "joining", "rebalancing", "backoff", "moving",
+        "reading", "owning",     "idle",        "gave-up", "evicted",     "leaving", "closed"};
     begin(out, "zkconsumer_state", "gauge", "1 for the state that the member is in.");
     for (size_t i = 0; i < ARRAY_LEN(states); i++)
         buf_appendf(out, "zkconsumer_state{state=\"%s\"} %d\n", states[i],
@@ -140,26 +140,55 @@ static void append_member(struct buf *out, const json_t *member)
                 all - failed, failed);
 }
 
-/* Numbers of an object whose names are not known here, each as a metric: what newer versions tell
- * of the lease. A name in _ms becomes seconds. */
-static void append_lease(struct buf *out, const json_t *document)
+/* What zookeeper.mode=safe tells; nothing of it in compat. */
+struct safe_family {
+    const char *field; /* of the object "safe" */
+    const char *name, *type, *help;
+};
+
+static const struct safe_family safe_families[] = {
+    {"leases", "zkconsumer_leases_total", "counter", "How often the lease was set."},
+    {"probes", "zkconsumer_lease_probes_total", "counter", "Writes that keep the lease."},
+    {"wanted", "zkconsumer_wanted_partitions", "gauge", "What the assignment gives to it."},
+    {"unsure", "zkconsumer_unsure_partitions", "gauge",
+     "Partitions of an operation whose outcome is being looked up."},
+    {"rounds", "zkconsumer_rounds_total", "counter", "Views of the group acted on."},
+    {"claims", "zkconsumer_claims_total", "counter", "Partitions claimed."},
+    {"conflicts", "zkconsumer_claim_conflicts_total", "counter",
+     "Claims that found another's owner node."},
+    {"releases", "zkconsumer_releases_total", "counter", "Partitions handed over."},
+    {"commits", "zkconsumer_commits_total", "counter", "Offsets committed."},
+    {"foreign_writes", "zkconsumer_foreign_writes_total", "counter",
+     "Offsets of ours that somebody else wrote."},
+    {"voided", "zkconsumer_voided_total", "counter", "Partitions whose hand-over took too long."},
+    {"evictions", "zkconsumer_evictions_total", "counter",
+     "How often the application stopped asking for messages."},
+};
+
+/* -1 ms stands for a lease without end. */
+static void append_lease(struct buf *out, const json_t *safe)
 {
-    const char *key;
-    json_t *value;
-    json_t *lease = json_object_get(document, "lease");
-    json_object_foreach(lease, key, value)
-    {
-        size_t len = strlen(key);
-        bool is_ms = len > 3 && strcmp(key + len - 3, "_ms") == 0;
-        if (is_ms && json_is_integer(value))
-            buf_appendf(out, "zkconsumer_lease_%.*s_seconds %.3f\n", (int)(len - 3), key,
-                        (double)json_integer_value(value) / 1000);
-        else if (json_is_integer(value))
-            buf_appendf(out, "zkconsumer_lease_%s %" PRId64 "\n", key,
-                        (int64_t)json_integer_value(value));
-        else if (json_is_boolean(value))
-            buf_appendf(out, "zkconsumer_lease_%s %d\n", key, json_is_true(value));
-    }
+    int64_t left_ms = number(safe, "lease_left_ms");
+    begin(out, "zkconsumer_lease_left_seconds", "gauge",
+          "How long messages are handed out if the lease is not renewed.");
+    if (left_ms < 0)
+        buf_append_text(out, "zkconsumer_lease_left_seconds +Inf\n");
+    else
+        buf_appendf(out, "zkconsumer_lease_left_seconds %" PRId64 ".%03d\n", left_ms / 1000,
+                    (int)(left_ms % 1000));
+}
+
+static void append_safe(struct buf *out, const json_t *document)
+{
+    const json_t *safe = json_object_get(document, "safe");
+    if (!json_is_object(safe))
+        return;
+    append_lease(out, safe);
+    for (size_t i = 0; i < ARRAY_LEN(safe_families); i++)
+        plain(out, safe_families[i].name, safe_families[i].type, safe_families[i].help,
+              number(safe, safe_families[i].field));
+    plain(out, "zkconsumer_waiting_partitions", "gauge", "Partitions of ours that another holds.",
+          (int64_t)json_array_size(json_object_get(safe, "waiting")));
 }
 
 static void append_zookeeper(struct buf *out, const json_t *zookeeper)
@@ -190,6 +219,8 @@ static void append_traffic(struct buf *out, const json_t *document)
           sum_of(streams, "bytes"));
     plain(out, "zkconsumer_reports_total", "counter", "Reports of messages that cannot be read.",
           sum_of(streams, "reports"));
+    plain(out, "zkconsumer_late_messages_total", "counter",
+          "Messages whose lease ended while they were handed out.", sum_of(streams, "late"));
     plain(out, "zkconsumer_queued_chunks", "gauge", "Fetched and not yet handed out.",
           sum_of(streams, "queued_chunks"));
     plain(out, "zkconsumer_fetch_requests_total", "counter", "Requests to brokers.",
@@ -225,7 +256,7 @@ void metrics_append(const char *json, size_t len, const struct metrics_counters 
     const json_t *member = json_object_get(document, "member");
     append_member(out, member);
     append_zookeeper(out, json_object_get(document, "zookeeper"));
-    append_lease(out, document);
+    append_safe(out, document);
     append_partitions(out, document, text(member, "group"));
     append_traffic(out, document);
     json_decref(document);

@@ -65,6 +65,25 @@ static void test_partitions(void **state)
     buf_deinit(&out);
 }
 
+static void test_safe_mode(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "zkconsumer_lease_left_seconds 4.070", "zkconsumer_leases_total 3",
+        "zkconsumer_lease_probes_total 8",     "zkconsumer_claims_total 2",
+        "zkconsumer_waiting_partitions 1",     "zkconsumer_state{state=\"moving\"} 1",
+    };
+    static const char *const endless[] = {"zkconsumer_lease_left_seconds +Inf"};
+    expect_lines("{\"member\":{\"state\":\"moving\"},\"safe\":{\"lease_left_ms\":4070,"
+                 "\"leases\":3,\"probes\":8,\"claims\":2,\"waiting\":[{}]}}",
+                 lines, ARRAY_LEN(lines));
+    expect_lines("{\"safe\":{\"lease_left_ms\":-1}}", endless, 1);
+    struct buf out;
+    render("{\"member\":{}}", &out);
+    assert_null(strstr(buf_text(&out), "zkconsumer_lease"));
+    buf_deinit(&out);
+}
+
 static void test_labels_are_escaped(void **state)
 {
     (void)state;
@@ -79,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_a_document),
         cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_safe_mode),
         cmocka_unit_test(test_labels_are_escaped),
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
