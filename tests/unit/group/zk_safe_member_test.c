@@ -368,6 +368,77 @@ static void test_strategies(void **state)
     }
 }
 
+static void test_rounds_are_told(void **state)
+{
+    (void)state; /* in_round and its like are checked by the world, in every test */
+    struct rig r;
+    begin(&r, 4);
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->rounds, 1);
+    assert_int_equal(r.m->decided, 4);
+    put_member(&r, "g_a", "ceil,range", 1);
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->rounds, 2);
+    assert_int_equal(r.m->decided, 2);
+    assert_int_equal(r.m->tries, 2);
+    safe_world_remove(r.w, ID_M); /* a try that fails, then one that goes well */
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->rounds_failed, 0);
+    assert_true(r.m->tries > r.m->rounds);
+    put_member(&r, "g_b", "ceil,range", 1);
+    while (!r.m->in_try)
+        assert_true(safe_read(r.m));
+    safe_leave(r.m);
+    assert_int_equal(r.m->rounds_failed, 1);
+    end(&r);
+}
+
+static void test_events_during_a_round_join_one_more(void **state)
+{
+    (void)state;
+    for (int coalesces = 0; coalesces < 2; coalesces++) {
+        struct rig r;
+        begin_world(&r, 4);
+        struct zk_safe_config config = safe_world_config();
+        config.coalesce = coalesces;
+        join(&r, config);
+        safe_world_calm(r.w);
+        int before = r.m->rounds;
+        put_member(&r, "g_a", "ceil,range", 1);
+        while (!r.m->in_try)
+            assert_true(safe_read(r.m));
+        assert_true(safe_serve(r.m)); /* the list: from here on it is watched again */
+        safe_world_put(r.w, "/brokers/topics/t", "{\"partitions\":{\"0\":[0],\"1\":[0]}}");
+        put_member(&r, "g_b", "ceil,range", 1);
+        safe_world_calm(r.w);
+        assert_int_equal(r.m->rounds - before, coalesces ? 2 : 3);
+        assert_int_equal(owned(r.m), 0); /* of two partitions the last of three has none */
+        end(&r);
+    }
+}
+
+static void test_without_auto_commit_only_the_application_commits(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 1);
+    fake_zk_put(r.w->zk, SAFE_OFFSETS "0", "0");
+    struct zk_safe_config config = safe_world_config();
+    config.auto_commit = false;
+    join(&r, config);
+    safe_world_calm(r.w);
+    r.w->log_end[0] = 5;
+    assert_true(safe_take(r.m, 0) && safe_take(r.m, 0) && safe_take(r.m, 0));
+    safe_finish(r.m, 0);
+    safe_commit_one(r.m, 0, 2);
+    safe_world_run_ms(r.w, 20000);
+    safe_leave(r.m);
+    safe_world_calm(r.w);
+    assert_null(r.m->machine);
+    assert_string_equal(fake_zk_text(r.w->zk, SAFE_OFFSETS "0"), "2");
+    end(&r);
+}
+
 /* ---- eviction and leaving, section 7 ---- */
 
 static void test_evicted_and_back(void **state)
@@ -648,6 +719,9 @@ int main(void)
         cmocka_unit_test(test_what_does_not_move_flows_on),
         cmocka_unit_test(test_another_thread_of_ours_claims_anew),
         cmocka_unit_test(test_strategies),
+        cmocka_unit_test(test_rounds_are_told),
+        cmocka_unit_test(test_events_during_a_round_join_one_more),
+        cmocka_unit_test(test_without_auto_commit_only_the_application_commits),
         cmocka_unit_test(test_evicted_and_back),
         cmocka_unit_test(test_leaving_hands_over_then_closes),
         cmocka_unit_test(test_leaving_without_a_connection_ends_in_time),

@@ -10,7 +10,7 @@
 #include "tests/unit/group/zk_safe_world.h"
 #include "tests/unit/test.h"
 
-#define SEEDS      300
+#define SEEDS      120
 #define ACTIONS    1000
 #define HEALING_MS 60000
 #define LIVE_MAX   4

@@ -349,8 +349,41 @@ static void take_waiting(struct safe_member *m, const struct group_output *o)
     m->waits += o->waiting.holder != NULL;
 }
 
+/* A round is told as begin, tries, of which the last is well or not, end. */
+static void take_round(struct safe_member *m, const struct group_output *o)
+{
+    switch (o->type) {
+    case GROUP_OUT_REBALANCE_BEGIN:
+        assert_false(m->in_round);
+        m->in_round = true;
+        break;
+    case GROUP_OUT_TRY_BEGIN:
+        assert_true(m->in_round && !m->in_try);
+        m->in_try = true;
+        m->tries++;
+        break;
+    case GROUP_OUT_VIEW: assert_true(m->in_try); break;
+    case GROUP_OUT_DECIDE:
+        assert_true(m->in_try);
+        m->decided = (int)o->decide.count;
+        break;
+    case GROUP_OUT_TRY_END:
+        assert_true(m->in_try);
+        m->in_try = false;
+        break;
+    case GROUP_OUT_REBALANCE_END:
+        assert_true(m->in_round && !m->in_try);
+        m->in_round = false;
+        m->rounds++;
+        m->rounds_failed += !o->rebalance_end.ok;
+        break;
+    default: break;
+    }
+}
+
 static void carry_out(struct safe_member *m, const struct group_output *o)
 {
+    take_round(m, o);
     switch (o->type) {
     case GROUP_OUT_OP: send_op(m, o); break;
     case GROUP_OUT_LEASE:

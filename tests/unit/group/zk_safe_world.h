@@ -60,6 +60,8 @@ struct safe_member {
     char *asked[4096];    /* operations in words, since safe_world_forget_asked() */
     int asked_count;
     size_t outputs_max;
+    bool in_round, in_try; /* as told for the trace */
+    int rounds, rounds_failed, tries, decided;
     int notices;
     char last_notice[512];
 };
