@@ -75,6 +75,23 @@ def test_offset_checker(t):
                 "--timeout=2000").code, 3)
 
 
+def test_offset_checker_of_offsets_in_kafka(t):
+    world = Billing(t)
+    words = ("--zookeeper", world.connect, "--group", "kafkas")
+    settings = [word for item in {"offsets.storage": "kafka", "dual.commit.enabled": "false",
+                                  "auto.offset.reset": "smallest"}.items() for word in ("-X", "%s=%s" % item)]
+    done = run("zkconsumer", "consume", "-G", "kafkas", "-t", "orders", "-e", "-q", "--zookeeper", world.connect,
+               *settings)
+    expect(done.returncode, 0)
+    theirs, mine = world.both("ConsumerOffsetChecker", *words)
+    expect((mine.code, mine.out), (0, theirs.out))
+    expect([row.split()[3] for row in mine.out.splitlines()[1:]], ["5", "5"])
+    world.zk.create("/consumers/kafkas/offsets/orders/0", b"3", makepath=True)  # the stores differ
+    theirs, mine = world.both("ConsumerOffsetChecker", *words)
+    expect((mine.code, mine.out), (0, theirs.out))
+    expect_in("[orders,0] has offset 5 in Kafka and 3 in ZooKeeper", mine.err)
+
+
 def test_offsets_out_and_in(t):
     world = Billing(t)
     out = [t.folder / "theirs.txt", t.folder / "mine.txt"]

@@ -96,14 +96,16 @@ static void on_response(enum zkc_err err, struct frame *frame, struct bytes body
     l->body = body;
 }
 
-static enum zkc_err send_and_wait(struct broker_link *l, int16_t api_key, struct bytes body)
+static enum zkc_err send_and_wait(struct broker_link *l, int16_t api_key, int16_t api_version,
+                                  struct bytes body)
 {
     l->is_answered = false;
     why_clear(&l->why);
     if (l->frame)
         frame_unref(l->frame);
     l->frame = NULL;
-    enum zkc_err err = broker_connection_send(l->connection, api_key, 0, body, on_response, l);
+    enum zkc_err err =
+        broker_connection_send(l->connection, api_key, api_version, body, on_response, l);
     if (err) {
         why_set(&l->why, "%s", zkc_err_text(err));
         return err;
@@ -116,7 +118,7 @@ static enum zkc_err send_and_wait(struct broker_link *l, int16_t api_key, struct
     return ZKC_ERR_CLOSED;
 }
 
-enum zkc_err broker_link_ask(struct broker_link *l, int16_t api_key,
+enum zkc_err broker_link_ask(struct broker_link *l, int16_t api_key, int16_t api_version,
                              broker_link_fields *request_fields, void *request,
                              broker_link_fields *response_fields, void *response,
                              struct arena *arena, struct why *why)
@@ -124,19 +126,19 @@ enum zkc_err broker_link_ask(struct broker_link *l, int16_t api_key,
     struct buf body;
     struct wire_codec c;
     buf_init(&body, ANSWER_BYTES_MAX);
-    wire_codec_write(&c, 0, &body);
+    wire_codec_write(&c, api_version, &body);
     request_fields(&c, request);
     enum zkc_err err = wire_codec_end(&c);
     if (err) {
         why_set(why, "%s", c.reason[0] ? c.reason : zkc_err_text(err));
     } else {
-        err = send_and_wait(l, api_key, buf_bytes(&body));
+        err = send_and_wait(l, api_key, api_version, buf_bytes(&body));
         *why = l->why;
     }
     buf_deinit(&body);
     if (err)
         return err;
-    wire_codec_read(&c, 0, l->body, arena);
+    wire_codec_read(&c, api_version, l->body, arena);
     response_fields(&c, response);
     err = wire_codec_end(&c);
     if (err)

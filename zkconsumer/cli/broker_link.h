@@ -14,7 +14,7 @@ struct broker_link;
 struct broker_link *broker_link_open(const char *host, uint16_t port, const char *client_id,
                                      int64_t timeout_ms);
 
-/* Sends a request of version 0 and waits for its answer. The codec functions are the message's
+/* Sends a request and waits for its answer. The codec functions are the message's
  * descriptions. What the answer points to is in `arena`, and in the link until its next call. Asks
  * stop.h: a stop ends the wait with ZKC_ERR_CLOSED.
  *
@@ -22,9 +22,9 @@ struct broker_link *broker_link_open(const char *host, uint16_t port, const char
  * says what happened where */
 typedef void broker_link_fields(struct wire_codec *c, void *message);
 ZKC_MUST_CHECK enum zkc_err broker_link_ask(struct broker_link *link, int16_t api_key,
-                                            broker_link_fields *request_fields, void *request,
-                                            broker_link_fields *response_fields, void *response,
-                                            struct arena *arena, struct why *why);
+                                            int16_t api_version, broker_link_fields *request_fields,
+                                            void *request, broker_link_fields *response_fields,
+                                            void *response, struct arena *arena, struct why *why);
 
 /* NULL is allowed. */
 void broker_link_close(struct broker_link *link);

@@ -42,7 +42,7 @@ static enum zkc_err ask_one(const char *host, uint16_t port, const char *client_
         why_set(why, "no event loop to be had");
         return ZKC_ERR_SYSTEM;
     }
-    enum zkc_err err = broker_link_ask(link, API_METADATA, request_fields, &request,
+    enum zkc_err err = broker_link_ask(link, API_METADATA, 0, request_fields, &request,
                                        response_fields, answer, arena, why);
     for (size_t i = 0; !err && i < answer->brokers_count; i++) { /* texts outlive the link */
         struct bytes *name = &answer->brokers[i].host;

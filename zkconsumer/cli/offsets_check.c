@@ -3,6 +3,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/group_print.h"
 #include "zkconsumer/cli/group_read.h"
+#include "zkconsumer/cli/kafka_offsets.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
@@ -156,6 +157,59 @@ static bool append_rows(struct buf *out, const struct plan *plan, const struct g
     return is_problem;
 }
 
+/* ---- offsets in Kafka ---- */
+
+static size_t count_wanted(const struct plan *plan, const struct group_view *view)
+{
+    size_t count = 0;
+    for (size_t t = 0; t < view->topic_count; t++)
+        count += is_wanted(plan, &view->topics[t]) ? view->topics[t].partition_count : 0;
+    return count;
+}
+
+/* As Kafka's tool: what the coordinator has counts, else what ZooKeeper has. */
+static void choose(const char *topic, struct group_partition *p, const struct kafka_offset *kafka)
+{
+    if (kafka->missing)
+        p->offset_odd = kafka->missing;
+    if (kafka->offset < 0)
+        return;
+    if (p->offset >= 0 && p->offset != kafka->offset)
+        report_warning("[%s,%d] has offset %" PRId64 " in Kafka and %" PRId64 " in ZooKeeper; "
+                       "Kafka's is shown",
+                       topic, p->partition, kafka->offset, p->offset);
+    p->offset = kafka->offset;
+    p->offset_odd = NULL;
+}
+
+static enum zkc_err read_kafka(struct zk_reader *r, const struct plan *plan,
+                               struct group_read *read, struct arena *arena)
+{
+    struct group_view *view = &read->view;
+    struct kafka_offset *list = arena_alloc_array(arena, count_wanted(plan, view), sizeof *list);
+    struct why why;
+    bool is_asked;
+    size_t count = 0;
+    if (!list)
+        return arena->failed;
+    for (size_t t = 0; t < view->topic_count; t++)
+        for (size_t p = 0; is_wanted(plan, &view->topics[t]) && p < view->topics[t].partition_count;
+             p++)
+            list[count++] = (struct kafka_offset){
+                view->topics[t].name, view->topics[t].partitions[p].partition, -1, NULL};
+    enum zkc_err err =
+        kafka_offsets_read(r, &read->brokers, plan->group, list, count, arena, &is_asked, &why);
+    if (err)
+        report_warning("offsets in Kafka are not known, those in ZooKeeper are shown: %s",
+                       why.text);
+    const struct kafka_offset *at = list;
+    for (size_t t = 0; !err && is_asked && t < view->topic_count; t++)
+        for (size_t p = 0; is_wanted(plan, &view->topics[t]) && p < view->topics[t].partition_count;
+             p++)
+            choose(view->topics[t].name, &view->topics[t].partitions[p], at++);
+    return err;
+}
+
 /* ---- running ---- */
 
 static bool tell_missing(const struct plan *plan, const struct group_view *view)
@@ -188,6 +242,7 @@ static enum cli_exit check(struct zk_reader *r, const struct plan *plan, struct 
     bool is_problem = tell_missing(plan, &read.view);
     if (!read.view.exists)
         return CLI_PROBLEM;
+    enum zkc_err kafka_err = read_kafka(r, plan, &read, arena);
     struct output out;
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
     is_problem |= append_rows(&out.buf, plan, &read);
@@ -195,6 +250,8 @@ static enum cli_exit check(struct zk_reader *r, const struct plan *plan, struct 
     output_deinit(&out);
     if (code != CLI_DONE || is_problem)
         return code != CLI_DONE ? code : CLI_PROBLEM;
+    if (read.ends_err == ZKC_OK && kafka_err)
+        return kafka_err == ZKC_ERR_UNREACHABLE ? CLI_UNREACHABLE : CLI_TIMED_OUT;
     return read.ends_err == ZKC_OK                ? CLI_DONE
            : read.ends_err == ZKC_ERR_UNREACHABLE ? CLI_UNREACHABLE
                                                   : CLI_TIMED_OUT;
@@ -250,7 +307,9 @@ const struct cli_command command_offsets_check = {
     .description =
         "Prints Kafka's table: Group, Topic, Pid, Offset, logSize, Lag, Owner, a row for each "
         "partition. An offset of -1 is none; what is not known is \"unknown\", no owner is "
-        "\"none\". Offsets are those in ZooKeeper. Unlike Kafka's tool it ends with a status that "
+        "\"none\". Offsets are those that the group's coordinator has, else those in ZooKeeper; "
+        "where "
+        "the two differ it is told. Unlike Kafka's tool it ends with a status that "
         "says whether all went well; groups describe checks the group as well.",
     .options = options,
     .option_count = OPTIONS,

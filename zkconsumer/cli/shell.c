@@ -294,7 +294,7 @@ static enum zkc_err find_start(struct shell *s)
     if (plan->offset >= 0)
         return ZKC_OK;
     arena_clear(&s->arena);
-    enum zkc_err err = broker_link_ask(s->link, API_LIST_OFFSETS, list_request, &request,
+    enum zkc_err err = broker_link_ask(s->link, API_LIST_OFFSETS, 0, list_request, &request,
                                        list_response, &answer, &s->arena, &s->why);
     if (err)
         return err;
@@ -383,8 +383,8 @@ static enum zkc_err fetch(struct shell *s, bool *at_end)
                                     plan->ends_at_end ? 0 : 1, &t, 1};
     struct fetch_response answer = {0};
     arena_clear(&s->arena);
-    enum zkc_err err = broker_link_ask(s->link, API_FETCH, fetch_request, &request, fetch_response,
-                                       &answer, &s->arena, &s->why);
+    enum zkc_err err = broker_link_ask(s->link, API_FETCH, 0, fetch_request, &request,
+                                       fetch_response, &answer, &s->arena, &s->why);
     if (err)
         return err;
     if (answer.responses_count != 1 || answer.responses[0].partitions_count != 1)

@@ -112,7 +112,7 @@ static enum cli_exit ask_partition(const struct plan *plan, const struct broker 
     struct broker_link *link =
         broker_link_open(leader->host, leader->port, CLIENT_ID, plan->timeout_ms);
     why_set(&why, "no event loop to be had");
-    enum zkc_err err = link ? broker_link_ask(link, API_LIST_OFFSETS, request_fields, &request,
+    enum zkc_err err = link ? broker_link_ask(link, API_LIST_OFFSETS, 0, request_fields, &request,
                                               response_fields, &answer, arena, &why)
                             : ZKC_ERR_SYSTEM;
     enum cli_exit code = report_exit_of(err);

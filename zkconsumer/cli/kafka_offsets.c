@@ -1,0 +1,158 @@
+#include "zkconsumer/cli/kafka_offsets.h"
+#include "zkconsumer/cli/broker_link.h"
+#include "zkconsumer/core/wire/api.h"
+#include "zkconsumer/core/wire/find_coordinator.h"
+#include "zkconsumer/core/wire/kafka_error.h"
+#include "zkconsumer/core/wire/offset_fetch.h"
+#include "zkconsumer/core/zk/path.h"
+#include <inttypes.h>
+#include <poll.h>
+
+#define CLIENT_ID     "zkconsumer"
+#define TRIES_MAX     10 /* while there is no coordinator */
+#define PAUSE_MS      300
+#define OFFSETS_TOPIC ZK_PATH_BROKER_TOPICS "/__consumer_offsets"
+
+static void find_request(struct wire_codec *c, void *m)
+{
+    find_coordinator_request_fields(c, m);
+}
+static void find_response(struct wire_codec *c, void *m)
+{
+    find_coordinator_response_fields(c, m);
+}
+static void fetch_request(struct wire_codec *c, void *m)
+{
+    offset_fetch_request_fields(c, m);
+}
+static void fetch_response(struct wire_codec *c, void *m)
+{
+    offset_fetch_response_fields(c, m);
+}
+
+/* ---- the coordinator ---- */
+
+struct address {
+    const char *host;
+    uint16_t port;
+};
+
+static enum zkc_err ask_for_coordinator(const struct broker *broker, const char *group,
+                                        int64_t timeout_ms, struct arena *arena,
+                                        struct address *out, struct why *why)
+{
+    struct find_coordinator_request request = {bytes_of_text(group)};
+    struct find_coordinator_response answer = {0};
+    struct broker_link *link = broker_link_open(broker->host, broker->port, CLIENT_ID, timeout_ms);
+    why_set(why, "no event loop to be had");
+    enum zkc_err err = link ? broker_link_ask(link, API_FIND_COORDINATOR, 0, find_request, &request,
+                                              find_response, &answer, arena, why)
+                            : ZKC_ERR_SYSTEM;
+    if (!err && answer.error_code) {
+        why_set(why, "broker %" PRId32 ": %s (%d)", broker->id, kafka_error_name(answer.error_code),
+                answer.error_code);
+        err = ZKC_ERR_BROKER;
+    } else if (!err) {
+        out->host = arena_format(arena, "%.*s", (int)answer.host.len,
+                                 answer.host.data ? (const char *)answer.host.data : "");
+        out->port = (uint16_t)answer.port;
+        err = arena->failed;
+    }
+    broker_link_close(link);
+    return err;
+}
+
+static enum zkc_err find_coordinator(struct zk_reader *r, const struct brokers *brokers,
+                                     const char *group, struct arena *arena, struct address *out,
+                                     struct why *why)
+{
+    enum zkc_err err = ZKC_ERR_UNREACHABLE;
+    why_set(why, "no broker is registered");
+    for (int tries = 0; tries < TRIES_MAX && err; tries++) {
+        for (size_t i = 0; err && i < brokers->count; i++)
+            if (brokers->list[i].host)
+                err = ask_for_coordinator(&brokers->list[i], group, zk_reader_left_ms(r), arena,
+                                          out, why);
+        if (err != ZKC_ERR_BROKER || zk_reader_left_ms(r) < PAUSE_MS)
+            break; /* else a leader of the offsets topic is being elected */
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return err;
+}
+
+/* ---- the offsets ---- */
+
+static bool fill_request(const char *group, const struct kafka_offset *list, size_t count,
+                         struct arena *arena, struct offset_fetch_request *m)
+{
+    int32_t *numbers = arena_alloc_array(arena, count, sizeof *numbers);
+    *m = (struct offset_fetch_request){.group_id = bytes_of_text(group)};
+    m->topics = arena_alloc_array(arena, count, sizeof *m->topics);
+    if (!numbers || !m->topics)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = list[i].partition;
+        if (i == 0 || strcmp(list[i - 1].topic, list[i].topic) != 0)
+            m->topics[m->topics_count++] = (struct offset_fetch_request_topic){
+                .name = bytes_of_text(list[i].topic), .partition_indexes = &numbers[i]};
+        m->topics[m->topics_count - 1].partition_indexes_count++;
+    }
+    return true;
+}
+
+static void take(struct kafka_offset *list, size_t count, struct bytes topic,
+                 const struct offset_fetch_response_partition *p, struct arena *arena)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].partition != p->partition_index ||
+            bytes_compare(bytes_of_text(list[i].topic), topic) != 0)
+            continue;
+        list[i].offset = -1;
+        list[i].missing = NULL;
+        if (!p->error_code)
+            list[i].offset = p->committed_offset;
+        else if (p->error_code != KAFKA_ERR_UNKNOWN_TOPIC_OR_PARTITION) /* which is none */
+            list[i].missing =
+                arena_format(arena, "%s (%d)", kafka_error_name(p->error_code), p->error_code);
+    }
+}
+
+static enum zkc_err ask(const struct address *coordinator, const char *group, int64_t timeout_ms,
+                        struct kafka_offset *list, size_t count, struct arena *arena,
+                        struct why *why)
+{
+    struct offset_fetch_request request;
+    struct offset_fetch_response answer = {0};
+    if (!fill_request(group, list, count, arena, &request))
+        return arena->failed;
+    struct broker_link *link =
+        broker_link_open(coordinator->host, coordinator->port, CLIENT_ID, timeout_ms);
+    why_set(why, "no event loop to be had");
+    enum zkc_err err = link ? broker_link_ask(link, API_OFFSET_FETCH, 1, fetch_request, &request,
+                                              fetch_response, &answer, arena, why)
+                            : ZKC_ERR_SYSTEM;
+    for (size_t i = 0; i < count; i++)
+        list[i] = (struct kafka_offset){list[i].topic, list[i].partition, -1,
+                                        "the coordinator left it out of its answer"};
+    for (size_t t = 0; !err && t < answer.topics_count; t++)
+        for (size_t p = 0; p < answer.topics[t].partitions_count; p++)
+            take(list, count, answer.topics[t].name, &answer.topics[t].partitions[p], arena);
+    broker_link_close(link);
+    return err ? err : arena->failed;
+}
+
+enum zkc_err kafka_offsets_read(struct zk_reader *r, const struct brokers *brokers,
+                                const char *group, struct kafka_offset *list, size_t count,
+                                struct arena *arena, bool *is_asked, struct why *why)
+{
+    struct zk_op op = {.type = ZK_OP_EXISTS, .path = OFFSETS_TOPIC};
+    struct zk_result found;
+    struct address coordinator;
+    *is_asked = false;
+    enum zkc_err err = zk_reader_run(r, &op, 1, arena, &found, why);
+    if (err || found.zk_rc != ZK_OK || count == 0)
+        return err;
+    *is_asked = true;
+    err = find_coordinator(r, brokers, group, arena, &coordinator, why);
+    return err ? err : ask(&coordinator, group, zk_reader_left_ms(r), list, count, arena, why);
+}
