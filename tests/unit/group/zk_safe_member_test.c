@@ -257,6 +257,26 @@ static void test_who_left_and_came_back_is_read_again(void **state)
     end(&r);
 }
 
+static void test_view_that_never_was_is_not_acted_on(void **state)
+{
+    (void)state; /* g_a goes, after g_b has come, while the list with g_a alone is read */
+    struct rig r;
+    begin(&r, 4);
+    safe_world_calm(r.w);
+    int before = r.m->rounds;
+    put_member(&r, "g_a", "ceil,range", 1);
+    while (!r.m->in_try)
+        assert_true(safe_read(r.m));
+    assert_true(safe_serve(r.m));
+    put_member(&r, "g_b", "ceil,range", 1);
+    safe_world_remove(r.w, SAFE_IDS "g_a");
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->rounds - before, 1);
+    assert_int_equal(owned(r.m), 2);
+    assert_int_equal(r.m->held[3].number, 4); /* never stopped */
+    end(&r);
+}
+
 static void test_odd_registration_is_told_and_mended(void **state)
 {
     (void)state;
@@ -714,6 +734,7 @@ int main(void)
         cmocka_unit_test(test_fences),
         cmocka_unit_test(test_only_those_that_came_are_read),
         cmocka_unit_test(test_who_left_and_came_back_is_read_again),
+        cmocka_unit_test(test_view_that_never_was_is_not_acted_on),
         cmocka_unit_test(test_odd_registration_is_told_and_mended),
         cmocka_unit_test(test_lost_view_is_read_again),
         cmocka_unit_test(test_what_does_not_move_flows_on),

@@ -54,8 +54,8 @@ struct zk_viewer {
     bool is_connected;
     unsigned rounds_wanted;
     bool is_busy;
-    bool has_failed;  /* something of the round was lost: nothing comes of it, it is begun again */
-    bool is_too_much; /* the same, but not begun again before the next event */
+    bool has_failed;   /* something of the round was lost: nothing comes of it, it is begun again */
+    bool awaits_event; /* nothing comes of it either, but what begins the next is an event */
     bool wants_sync;
     int64_t retry_at_ms;
     int64_t now_ms;
@@ -369,8 +369,7 @@ static void answer_ids(struct zk_viewer *v, const struct zk_result *answer,
         group_notice(out, 3, "member", ZKC_ERR_TOO_LARGE,
                      "%s has %zu members, at most %d are dealt with: nothing changes", v->ids_path,
                      answer->children_count, ZK_VIEW_MEMBERS_MAX);
-        fail_round(v, v->ids_path, NULL, out);
-        v->is_too_much = true;
+        v->awaits_event = true;
         return;
     }
     const char **names = sorted_children(answer);
@@ -481,9 +480,12 @@ static void answer_missing(struct zk_viewer *v, const struct under_way *op, stru
                            struct group_outputs *out)
 {
     static const struct zk_result none = {.zk_rc = ZK_OK};
-    if (op->what == WHAT_ID) { /* gone since the list was read: the next list will say so */
+    if (op->what == WHAT_ID) {
+        /* Gone since the list was read, and others may have come before that: the list without it
+         * may never have been. Its watch has fired. */
         zk_view_registration_unref(v->ids[op->index].registration);
         v->ids[op->index].registration = NULL;
+        v->awaits_event = true;
         return;
     }
     if (!s->is_missing) {
@@ -655,7 +657,7 @@ static bool send_ids(struct zk_viewer *v, struct group_outputs *out)
 static void begin_round(struct zk_viewer *v)
 {
     v->is_busy = true;
-    v->has_failed = v->is_too_much = false;
+    v->has_failed = v->awaits_event = false;
     v->rounds_wanted--;
     v->wants_sync = v->config.sync_before_read;
     if (!v->config.coalesce)
@@ -712,7 +714,7 @@ static struct zk_view *make_view(const struct zk_viewer *v)
 static void end_round(struct zk_viewer *v, struct group_outputs *out)
 {
     v->is_busy = false;
-    if (!v->has_failed) {
+    if (!v->has_failed && !v->awaits_event) {
         struct zk_view *view = make_view(v);
         zk_view_unref(view ? v->ready : NULL);
         if (view)
@@ -720,7 +722,7 @@ static void end_round(struct zk_viewer *v, struct group_outputs *out)
         else
             no_memory(v, &v->ids_source, out);
     }
-    if (v->has_failed && !v->is_too_much)
+    if (v->has_failed)
         want_round(v);
 }
 
@@ -736,7 +738,7 @@ void zk_viewer_run(struct zk_viewer *v, int64_t now_ms, struct group_outputs *ou
         begin_round(v);
     if (!v->is_busy)
         return;
-    if (v->has_failed) {
+    if (v->has_failed || v->awaits_event) {
         if (v->op_count == 0)
             end_round(v, out);
         return;
