@@ -3,11 +3,12 @@ import csv
 import gzip
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 
 from lib.members import program
-from lib.testing import quick
+from lib.testing import long, quick, timeout
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GOLDEN = ROOT / "tests" / "vectors" / "traces"
@@ -16,10 +17,10 @@ SMALL = ("members=2\nlate=1\ntopic.t=4 rate 5\nrun=20s\nwarmup=10s\nheal=10s\ndr
          "fault.1=at 12s+u(0,2s) join late\n")
 
 
-def run(*words):
+def run(*words, timeout_s=100):
     """The program to its end: (exit status, stdout, stderr)."""
-    done = subprocess.run([program("zkstudy"), *map(str, words)], capture_output=True, timeout=100,
-                          check=False)
+    done = subprocess.run([program("zkstudy"), *map(str, words)], capture_output=True,
+                          timeout=timeout_s, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -272,3 +273,42 @@ def test_record_refuses_what_cannot_be(t):
                         (("-l", "127.0.0.1:0", "-z", "127.0.0.1:1", "-o", out / "none"), "none: ")):
         status, said, err = run("record", *words)
         assert (status, said) == (1, "") and says in err, (words, err)
+
+
+# ---- docs/ablations.md ----
+
+ABLATIONS = (ROOT / "docs" / "ablations.md").read_text()
+
+
+def sections(text):
+    """{heading: body} of the tables."""
+    return {part.split("\n", 1)[0]: part for part in text.split("\n## ")[1:]}
+
+
+def ablations_page_is_printed(scenarios, timeout_s):
+    seeds = re.search(r"^    zkstudy ablate --seed=(\S+)$", ABLATIONS, re.M).group(1)
+    words = ["--scenario=%s" % name for name in scenarios]
+    status, out, err = run("ablate", "--seed=%s" % seeds, *words, timeout_s=timeout_s)
+    assert status == 0, err
+    printed, page = sections(out), sections(ABLATIONS)
+    headings = [one for one in page if not scenarios or one.split(":")[0] in scenarios]
+    assert headings, list(page)
+    for heading in headings:
+        assert printed[heading].rstrip() == page[heading].rstrip(), (
+            "docs/ablations.md has another table:\n%s" % printed[heading])
+
+
+@quick
+def test_ablations_page_is_what_is_printed(t):
+    """One of its tables; where behaviour has changed on purpose, the command on the page prints it."""
+    ablations_page_is_printed(["S05"], 200)
+
+
+def test_ablations_page_is_what_is_printed_for_a_few(t):
+    ablations_page_is_printed(["S15", "S26"], 230)
+
+
+@long
+@timeout(3600)
+def test_ablations_page_is_what_is_printed_for_all(t):
+    ablations_page_is_printed([], 3600)
