@@ -576,9 +576,10 @@ static void expired(zkc_consumer *c, const struct zk_session_event *event)
                    "the ZooKeeper session 0x%llx has expired: registration and ownership are gone; "
                    "registering again. %s",
                    (unsigned long long)event->session_id,
-                   c->safe ? "What was not committed will be delivered again"
-                           : "What is delivered until the rebalance may be delivered by others "
-                             "too");
+                   c->safe || c->view.fence != CONF_FENCE_NONE
+                       ? "What was not committed will be delivered again"
+                       : "What is delivered until the rebalance may be delivered by others "
+                         "too");
     struct group_input in = {.type = GROUP_IN_EXPIRED};
     feed(c, &in);
     if (c->safe) /* whatever of it is out does not count any more */
@@ -596,8 +597,10 @@ static void on_event(const struct zk_session_event *event, void *user)
     case ZK_SESSION_EVENT_CONNECTED: connected(c, event); break;
     case ZK_SESSION_EVENT_SUSPENDED:
         log_line(c->log, 4, LOG_FACILITY_ZK,
-                 "connection to ZooKeeper lost; messages flow %s, claims and commits wait",
-                 c->safe ? "until the lease ends" : "on");
+                 "connection to ZooKeeper lost; messages %s, claims and commits wait",
+                 c->view.fence == CONF_FENCE_LEASE  ? "flow until the lease ends"
+                 : c->view.fence == CONF_FENCE_NONE ? "flow on"
+                                                    : "wait");
         tracing_session(c->tracing, "disconnected", event->session_id, NULL);
         member_feed(c, &in);
         break;
