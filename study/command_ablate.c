@@ -20,8 +20,22 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 static const struct common_options common = {SCENARIO, SEED, MODE, SET, COMMON_NONE};
 
-static const char *const study[] = {"S05", "S09", "S10", "S12", "S13", "S15", "S17",
-                                    "S18", "S19", "S21", "S22", "S25", "S26"};
+static const char *const study[] = {"S05",
+                                    "S09",
+                                    "S10",
+                                    "S12",
+                                    "S13",
+                                    "S15",
+                                    "S17",
+                                    "S18",
+                                    "S19",
+                                    "S21",
+                                    "S22",
+                                    "S25",
+                                    "foreign-owner-deleted",
+                                    "late-commit",
+                                    "orphan",
+                                    "stale-offset"};
 
 #define SCENARIOS_MAX 64
 

@@ -305,7 +305,7 @@ def test_ablations_page_is_what_is_printed(t):
 
 
 def test_ablations_page_is_what_is_printed_for_a_few(t):
-    ablations_page_is_printed(["S15", "S26"], 230)
+    ablations_page_is_printed(["foreign-owner-deleted", "late-commit", "orphan"], 230)
 
 
 @long
