@@ -172,6 +172,8 @@ static void take_start(struct check *c, const struct trace_event *e)
     const struct settings *set = settings_of(c, e->m);
     const char *strategy = *e->m_start.strategy ? e->m_start.strategy : set ? set->strategy : "";
     snprintf(s->strategy, sizeof s->strategy, "%s", strategy);
+    const char *mode = e->m_start.mode;
+    s->knows_ceil = mode && *mode ? strcmp(mode, "zookeeper:safe") == 0 : !c->is_compat;
 }
 
 static bool is_in_view(const struct kept_view *v, const char *topic)
@@ -258,6 +260,20 @@ static bool group_of(struct check *c, const struct kept_view *v, struct group *g
     return true;
 }
 
+/* `auto` is range, but ceil among members in safe mode alone. */
+static enum assign_strategy strategy_in(const struct check *c, const struct kept_view *v,
+                                        const struct subscription *own, enum assign_strategy named)
+{
+    if (strcmp(own->strategy, "auto") != 0 || !own->knows_ceil)
+        return named;
+    for (size_t i = 0; i < v->member_count; i++) {
+        uint32_t id = names_find(&c->id_names, v->members[i], 0);
+        if (id == NAMES_NONE || !c->subscriptions[id].knows_ceil)
+            return ASSIGN_RANGE;
+    }
+    return ASSIGN_CEIL;
+}
+
 /* The same partitions, both by topic and number. */
 static bool is_decided(const struct assignment *a, const struct group *g, size_t member,
                        const struct trace_event *e)
@@ -296,6 +312,7 @@ static void take_decide(struct check *c, const struct trace_event *e)
             group_deinit(&g);
         return;
     }
+    strategy = strategy_in(c, v, &c->subscriptions[id], strategy);
     enum zkc_err err = assign_group(strategy, &g.group, &a, &why);
     if (!err) {
         checked(c, CHECK_C7);

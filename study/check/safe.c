@@ -107,6 +107,8 @@ void check_safe_leases(struct check *c, uint64_t t_ns)
     }
 }
 
+static void check_alone(struct check *c, const struct pair *x);
+
 static void take_lease(struct check *c, const struct trace_event *e)
 {
     struct member *m = member_of(c, e->m, NULL);
@@ -123,7 +125,11 @@ static void take_lease(struct check *c, const struct trace_event *e)
     l->to_ns = e->lease.until_ns;
     if (l->to_ns > e->t_ns && (!c->lapse_ns || l->to_ns < c->lapse_ns))
         c->lapse_ns = l->to_ns;
+    bool had_lapsed = m->has_lapsed;
     set_lapsed(c, m, l->to_ns <= e->t_ns);
+    for (size_t i = 0; had_lapsed && !m->has_lapsed && i < m->pair_count; i++)
+        if (c->pairs[m->pairs[i]].believes)
+            check_alone(c, &c->pairs[m->pairs[i]]);
 }
 
 static bool is_leased(const struct member *m, uint64_t session, uint64_t t_ns)
@@ -171,6 +177,25 @@ static void take_deliver(struct check *c, const struct trace_event *e)
 
 /* ---- owning (SF1, SF3, SF5) ---- */
 
+/* From now on `x` may hand out: nobody else may, and who believes that it does must not. */
+static void check_alone(struct check *c, const struct pair *x)
+{
+    for (uint32_t i = 0; is_all_safe(c) && i < c->member_names.count; i++) {
+        struct pair *other = i != x->member ? pair_find(c, i, x->partition) : NULL;
+        if (!other || !other->believes || !c->members[i].is_live)
+            continue;
+        checked(c, CHECK_SF3);
+        if (other->is_counted_active)
+            violated(c, CHECK_SF3, other->since_gs,
+                     "%s begins to hand out %s/%d, and %s may still do so", name_of(c, x->member),
+                     topic_of(c, x->partition), number_of(c, x->partition), name_of(c, i));
+        if (!other->usurped_ns) {
+            other->usurped_ns = c->now_ns;
+            other->usurper = x->member;
+        }
+    }
+}
+
 static void take_own_begin(struct check *c, const struct trace_event *e)
 {
     struct pair *x = safe_pair(c, e->m, e->own.p);
@@ -180,27 +205,14 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
     x->session = c->members[x->member].session;
     x->usurped_ns = 0;
     x->is_drained = x->has_been_given = false;
-    if (!is_all_safe(c))
+    if (!is_all_safe(c) || c->members[x->member].has_lapsed)
         return;
     checked(c, CHECK_SF5);
     if (e->own.offset >= 0 && p->committed >= 0 && e->own.offset < p->committed)
         violated(c, CHECK_SF5, p->committed_gs,
                  "%s begins %s/%d at %" PRId64 "; %" PRId64 " is committed", e->m, e->own.p.topic,
                  e->own.p.partition, e->own.offset, p->committed);
-    for (uint32_t i = 0; i < c->member_names.count; i++) {
-        struct pair *other = i != x->member ? pair_find(c, i, x->partition) : NULL;
-        if (!other || !other->believes || !c->members[i].is_live)
-            continue;
-        checked(c, CHECK_SF3);
-        if (other->is_counted_active)
-            violated(c, CHECK_SF3, other->since_gs,
-                     "%s begins to own %s/%d, and %s may still hand it out", e->m, e->own.p.topic,
-                     e->own.p.partition, name_of(c, i));
-        if (!other->usurped_ns) {
-            other->usurped_ns = e->t_ns;
-            other->usurper = x->member;
-        }
-    }
+    check_alone(c, x);
 }
 
 static void take_own_end(struct check *c, const struct trace_event *e)

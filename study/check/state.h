@@ -141,6 +141,7 @@ struct subscription { /* of a consumer id */
     const char **topics;
     size_t count;
     int32_t streams; /* 0: not known */
+    bool knows_ceil; /* in safe mode: declares so */
     char strategy[16];
 };
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define WALL_MS      1424990000000ll /* at time 0 */
-#define CLOSE_MS     6000            /* zkc_consumer_close() has so long for its session */
 #define LATE_STOP_NS (300 * SIM_MS)  /* of the planted bug */
 #define NO_TOKEN     UINT64_MAX
 
@@ -55,7 +54,7 @@ void member_arm(struct member *m)
         return;
     at = to_world(m, zk_client_deadline_ns(&m->zk));
     if (m->life == MEMBER_RUNS) {
-        int64_t ms = zk_compat_deadline_ms(m->machine);
+        int64_t ms = machine_deadline_ms(m);
         if (ms != INT64_MAX) {
             other = to_world(m, ms > 0 ? (uint64_t)ms * SIM_MS : 0);
             at = other < at ? other : at;
@@ -412,6 +411,15 @@ static struct zk_write *parts_of(struct sim *w, const struct zk_op *op)
     return parts;
 }
 
+static void keep_unsent(struct member *m, enum group_lane lane, uint32_t seq)
+{
+    if (m->unsent_count == m->unsent_cap) {
+        m->unsent_cap = m->unsent_cap ? m->unsent_cap * 2 : 8;
+        m->unsent = pool_resize(&m->world->pool, m->unsent, m->unsent_cap * sizeof *m->unsent);
+    }
+    m->unsent[m->unsent_count++] = (struct unsent){lane, seq};
+}
+
 static void send_op(struct member *m, const struct group_output *o)
 {
     struct sim *w = m->world;
@@ -428,7 +436,7 @@ static void send_op(struct member *m, const struct group_output *o)
     m->zk.drops_watch = op->watch && forgets_watch(m, id);
     if (!zk_client_send(&m->zk, what, &write, op->watch, parts, (uint32_t)op->part_count, token,
                         member_local_ns(m))) {
-        m->unsent[o->op.lane] = o->op.seq;
+        keep_unsent(m, o->op.lane, o->op.seq);
         return;
     }
     count_op(m, what, op->watch);
@@ -549,13 +557,26 @@ static void tell_session(struct member *m, const char *what)
     tell(m, &e);
 }
 
+static void stop_one(struct member *m, const struct group_output *o)
+{
+    const char *why = o->fetch_stop.gate == GROUP_GATE_LOST ? "lost"
+                      : m->is_reset                         ? "revoke"
+                      : o->fetch_stop.is_restreamed         ? "restream"
+                      : m->is_leaving || m->is_evicted      ? "exit"
+                                                            : "release";
+    faults_point(m->world, m, SIM_POINT_STOP);
+    m->is_reset = false;
+    app_close(m, o->fetch_stop.claim, why);
+}
+
 static void close_session(struct member *m)
 {
-    m->life = MEMBER_CLOSING;
+    if (!m->safe)
+        m->life = MEMBER_CLOSING;
     m->is_clean = true;
     if (m->zk.session)
         tell_session(m, "close");
-    zk_client_close(&m->zk, CLOSE_MS, member_local_ns(m));
+    zk_client_close(&m->zk, MEMBER_CLOSE_MS, member_local_ns(m));
 }
 
 static void take_lease(struct member *m, const struct group_output *o)
@@ -581,6 +602,15 @@ static void carry_out(struct member *m, const struct group_output *o)
         break;
     case GROUP_OUT_LEADERS: app_leaders(m, o->leaders.list, o->leaders.count); break;
     case GROUP_OUT_CLOSE_SESSION: close_session(m); break;
+    case GROUP_OUT_OPEN_SESSION: m->open_due = true; break;
+    case GROUP_OUT_FETCH_START:
+        faults_point(m->world, m, SIM_POINT_ASSIGN);
+        app_open(m, &o->fetch_start);
+        break;
+    case GROUP_OUT_FETCH_STOP: stop_one(m, o); break;
+    case GROUP_OUT_VOID: app_void(m, o->fetch_stop.claim); break;
+    case GROUP_OUT_FOREIGN: m->is_reset = o->foreign.is_obeyed; break;
+    case GROUP_OUT_EVICTED: m->is_evicted = true; break;
     case GROUP_OUT_STATE: m->is_settled = o->state.settled; break;
     case GROUP_OUT_TRY_BEGIN: faults_point(m->world, m, SIM_POINT_TRY); break;
     case GROUP_OUT_BACKOFF: faults_point(m->world, m, SIM_POINT_BACKOFF); break;
@@ -601,7 +631,8 @@ static void feed(struct member *m, struct group_input *in)
     m->is_feeding = true;
     in->now_ms = (int64_t)(member_local_ns(m) / SIM_MS);
     in->wall_ms = WALL_MS + in->now_ms;
-    zk_compat_step(m->machine, in, out);
+    in->polled_ms = app_is_busy(m) ? (int64_t)(to_local(m, m->taken_ns) / SIM_MS) : in->now_ms;
+    machine_step(m, in, out);
     for (size_t i = 0; i < out->count; i++) {
         tell_output(m, &out->list[i]);
         carry_out(m, &out->list[i]);
@@ -614,16 +645,13 @@ static void feed(struct member *m, struct group_input *in)
 static bool feed_unsent(struct member *m)
 {
     static const struct zk_result loss = {.zk_rc = ZK_CONNECTION_LOSS};
-    for (int lane = 0; lane <= GROUP_LANE_VIEW; lane++) {
-        if (m->unsent[lane] == 0)
-            continue;
-        struct group_input in = {.type = GROUP_IN_RESULT,
-                                 .result = {(enum group_lane)lane, m->unsent[lane], &loss}};
-        m->unsent[lane] = 0;
-        feed(m, &in);
-        return true;
-    }
-    return false;
+    if (m->unsent_count == 0)
+        return false;
+    struct unsent first = m->unsent[0];
+    memmove(m->unsent, m->unsent + 1, --m->unsent_count * sizeof first);
+    struct group_input in = {.type = GROUP_IN_RESULT, .result = {first.lane, first.seq, &loss}};
+    feed(m, &in);
+    return true;
 }
 
 static void feed_positions(struct member *m, enum group_input_type type)
@@ -642,16 +670,80 @@ static void leave_world(struct member *m)
     timer_arm(&m->timer, SIM_NEVER);
     node_crash(&m->node);
     zk_client_deinit(&m->zk);
-    zk_compat_free(m->machine);
-    m->machine = NULL;
+    machine_free(m);
     tell(m, &e);
+}
+
+static int server_of(const struct member *m)
+{
+    const struct sim *w = m->world;
+    for (unsigned i = 0; m->plan.server && i < w->zk.count; i++)
+        if (strcmp(w->zk.servers[i].node.name, m->plan.server) == 0)
+            return (int)i;
+    return -1;
+}
+
+static const struct zk_client_ops ZK_OPS;
+
+static void open_session(struct member *m)
+{
+    struct sim *w = m->world;
+    struct stream chance = stream_of(w->config.seed, m->whole_id, "session");
+    for (uint32_t i = 0; i < m->sessions; i++)
+        stream_next(&chance);
+    if (m->sessions++)
+        zk_client_deinit(&m->zk);
+    zk_client_init(&m->zk, &m->node, &w->zk, &ZK_OPS, m, (int32_t)m->plan.config.session_timeout_ms,
+                   server_of(m), chance, member_local_ns(m));
+}
+
+/* What safe mode is told: a stopped claim is drained, the session is closed, the application of an
+ * evicted member asks for messages again. */
+static bool feed_due_safe(struct member *m)
+{
+    struct draining d;
+    if (m->closed_due) {
+        m->closed_due = false;
+        m->draining_count = 0;
+        struct group_input in = {.type = GROUP_IN_SESSION_CLOSED};
+        feed(m, &in);
+        m->exit_due = !m->open_due && strcmp(machine_state_name(m), "closed") == 0;
+    } else if (m->open_due) {
+        m->open_due = false;
+        m->is_clean = false;
+        open_session(m);
+    } else if (app_take_drained(m, &d)) {
+        struct trace_event e = event_of(m, TRACE_PROCESSED);
+        e.processed.p = (struct topic_partition){d.name, d.partition};
+        e.processed.offset = d.finished;
+        tell(m, &e);
+        struct group_input in = {.type = GROUP_IN_DRAINED,
+                                 .drained = {d.name, d.partition, d.number, d.finished}};
+        feed(m, &in);
+    } else if (m->is_evicted && !app_is_busy(m)) {
+        m->is_evicted = false;
+        struct group_input in = {.type = GROUP_IN_POLLED};
+        feed(m, &in);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static bool feed_due(struct member *m)
 {
     if (m->life != MEMBER_RUNS)
         return false;
+    if (m->positions_due && m->safe) {
+        m->positions_due = false;
+        app_settle(m);
+        app_keep_positions(m);
+        feed_positions(m, GROUP_IN_POSITIONS);
+        return true;
+    }
     if (feed_unsent(m))
+        return true;
+    if (m->safe && feed_due_safe(m))
         return true;
     if (m->stop_due) {
         m->stop_due = false;
@@ -664,6 +756,7 @@ static bool feed_due(struct member *m)
         feed_positions(m, GROUP_IN_POSITIONS);
     } else if (m->leave_due) {
         m->leave_due = false;
+        m->is_leaving = true;
         struct group_input in = {.type = GROUP_IN_LEAVE};
         feed(m, &in);
     } else {
@@ -756,6 +849,7 @@ static void on_expired(void *self)
     struct member *m = self;
     struct group_input in = {.type = GROUP_IN_EXPIRED};
     tell_state(m, "expired", "");
+    m->draining_count = 0;
     feed(m, &in);
     member_kick(m);
 }
@@ -778,7 +872,10 @@ static void on_watch(void *self, const struct zk_answer *a)
 static void on_closed(void *self)
 {
     struct member *m = self;
-    m->exit_due = true;
+    if (m->safe)
+        m->closed_due = true;
+    else
+        m->exit_due = true;
 }
 
 static const struct zk_client_ops ZK_OPS = {on_connected, on_suspended, on_expired,
@@ -855,7 +952,7 @@ static void tick(void *actor, void *arg)
         m->stop_due = true;
     }
     if (m->life == MEMBER_RUNS &&
-        zk_compat_deadline_ms(m->machine) <= (int64_t)(member_local_ns(m) / SIM_MS)) {
+        machine_deadline_ms(m) <= (int64_t)(member_local_ns(m) / SIM_MS)) {
         struct group_input in = {.type = GROUP_IN_TIME};
         feed(m, &in);
     }
@@ -890,48 +987,6 @@ static void name_member(struct member *m)
     snprintf(m->whole_id, sizeof m->whole_id, "%s_%s", m->world->group, m->id);
 }
 
-static int server_of(const struct member *m)
-{
-    const struct sim *w = m->world;
-    for (unsigned i = 0; m->plan.server && i < w->zk.count; i++)
-        if (strcmp(w->zk.servers[i].node.name, m->plan.server) == 0)
-            return (int)i;
-    return -1;
-}
-
-static void new_machine(struct member *m)
-{
-    struct sim *w = m->world;
-    const struct sim_member_config *c = &m->plan.config;
-    struct stream seed = stream_of(w->config.seed, m->whole_id, "machine");
-    struct zk_subscription *subscriptions =
-        pool_take(&w->pool, (w->topic_count + 1) * sizeof *subscriptions);
-    for (size_t i = 0; i < w->topic_count; i++)
-        subscriptions[i] = (struct zk_subscription){w->topics[i].name, c->streams};
-    struct zk_compat_config config = {
-        .group = w->group,
-        .consumer_id = m->whole_id,
-        .subscriptions = subscriptions,
-        .subscription_count = w->topic_count,
-        .variant = c->variant,
-        .strategy = c->strategy,
-        .watch_brokers = c->watch_brokers,
-        .switches = c->switches,
-        .exclude_internal_topics = true,
-        .auto_commit = c->auto_commit,
-        .auto_commit_interval_ms = c->auto_commit_interval_ms,
-        .session_timeout_ms = c->session_timeout_ms,
-        .rebalance_backoff_ms = c->backoff_ms,
-        .rebalance_attempts_max = c->attempts_max,
-        .refresh_leader_backoff_ms = c->refresh_leader_backoff_ms,
-        .seed = stream_next(&seed),
-    };
-    enum zkc_err err = zk_compat_new(&config, (int64_t)(member_local_ns(m) / SIM_MS), &m->machine);
-    pool_give(&w->pool, subscriptions);
-    if (err)
-        rescue_fail(&w->rescue);
-}
-
 void member_start(struct member *m)
 {
     struct sim *w = m->world;
@@ -942,19 +997,20 @@ void member_start(struct member *m)
     m->life = MEMBER_RUNS;
     m->is_clean = m->stop_due = m->positions_due = m->leave_due = m->exit_due = false;
     m->is_settled = m->is_rebalancing = m->is_late_stop = false;
+    m->open_due = m->closed_due = m->is_leaving = m->is_evicted = m->is_reset = false;
     m->stop_at_ns = SIM_NEVER;
     m->counts = (struct sim_member_counts){0};
     m->attempt = (struct attempt_trace){0};
     m->watched_count = 0;
     m->good_view_hash = m->good_view_members = m->good_view_partitions = 0;
-    memset(m->unsent, 0, sizeof m->unsent);
+    m->unsent_count = 0;
     m->has_lease = false;
     m->process_ns = m->plan.config.process_ns;
     m->stop_ns = m->plan.config.stop_ns;
     m->watch_delay_ns = 0;
     name_member(m);
     app_init(m);
-    new_machine(m);
+    machine_new(m);
     const char **topics = texts_room(w, w->topic_count + 1);
     for (size_t i = 0; i < w->topic_count; i++)
         topics[i] = w->topics[i].name;
@@ -962,12 +1018,12 @@ void member_start(struct member *m)
     e.m_start.id = m->whole_id;
     e.m_start.topics = topics;
     e.m_start.topic_count = w->topic_count;
-    e.m_start.strategy = assign_strategy_name(m->plan.config.strategy);
-    e.m_start.streams = m->plan.config.streams;
+    e.m_start.strategy = machine_strategy_name(m);
+    e.m_start.streams = machine_streams(m);
+    e.m_start.mode = m->plan.config.is_safe ? "zookeeper:safe" : "zookeeper:compat";
     tell(m, &e);
-    zk_client_init(&m->zk, &m->node, &w->zk, &ZK_OPS, m, (int32_t)m->plan.config.session_timeout_ms,
-                   server_of(m), stream_of(w->config.seed, m->whole_id, "session"),
-                   member_local_ns(m));
+    m->sessions = 0;
+    open_session(m);
     member_arm(m);
 }
 
@@ -1019,6 +1075,5 @@ void member_resume(struct member *m)
 
 void member_free(struct member *m)
 {
-    zk_compat_free(m->machine);
-    m->machine = NULL;
+    machine_free(m);
 }

@@ -50,6 +50,8 @@ static void deliver(struct member *m, struct held *h, int64_t first, int64_t cou
         trace_messages_hash(w->topics[h->topic].logs[h->partition].hash, first, first + count - 1);
     tracer_emit(&w->tracer, &m->source, &e);
     h->taken = first + count;
+    m->busy_claim = h->claim;
+    m->taken_ns = last_ns;
 }
 
 static void pop_chunk(struct member *m)
@@ -64,6 +66,11 @@ static uint64_t gate_ns(const struct member *m, const struct held *h)
     if (m->has_lease && h->session != m->lease_session)
         return 0;
     return member_lease_end_ns(m);
+}
+
+bool app_is_busy(const struct member *m)
+{
+    return m->busy_claim && m->free_ns > world_now(m->world);
 }
 
 void app_settle(struct member *m)
@@ -373,19 +380,32 @@ void app_hold(struct member *m, const struct group_claim *claims, size_t count)
         app_tell_lease(m);
 }
 
+/* safe: a message is finished when the next one is asked for. */
+static int64_t finished_of(const struct member *m, const struct held *h)
+{
+    return h->taken > 0 && m->busy_claim == h->claim && app_is_busy(m) ? h->taken - 1 : h->taken;
+}
+
 void app_keep_positions(struct member *m)
 {
     bool is_ahead = m->world->config.bugs & SIM_BUG_COMMIT_AHEAD;
-    if (m->held_count > m->position_cap) {
-        m->position_cap = m->held_count;
+    size_t room = m->held_count + m->draining_count;
+    if (room > m->position_cap) {
+        m->position_cap = room;
         m->positions =
             pool_resize(&m->world->pool, m->positions, m->position_cap * sizeof *m->positions);
     }
-    m->position_count = m->held_count;
+    m->position_count = room;
     for (size_t i = 0; i < m->held_count; i++) {
         const struct held *h = &m->held[i];
-        m->positions[i] =
-            (struct group_position){h->name, h->partition, is_ahead ? h->fetched : h->taken, 0};
+        int64_t offset = is_ahead ? h->fetched : m->safe ? finished_of(m, h) : h->taken;
+        m->positions[i] = (struct group_position){h->name, h->partition, offset, h->number};
+    }
+    for (size_t i = 0; i < m->draining_count; i++) {
+        const struct draining *d = &m->draining[i];
+        m->positions[m->held_count + i] = (struct group_position){
+            d->name, d->partition, d->at_ns <= world_now(m->world) ? d->finished : d->taken_before,
+            d->number};
     }
 }
 
@@ -406,9 +426,120 @@ void app_stop(struct member *m, const char *why)
     m->queue_count = 0;
 }
 
+/* ---- safe mode: claim by claim ---- */
+
+void app_open(struct member *m, const struct group_claim *c)
+{
+    struct sim *w = m->world;
+    int64_t offset = c->offset < 0 ? -1 : c->offset;
+    if (m->held_count == m->held_cap) {
+        m->held_cap = m->held_cap ? m->held_cap * 2 : 8;
+        m->held = pool_resize(&w->pool, m->held, m->held_cap * sizeof *m->held);
+    }
+    struct held *h = &m->held[m->held_count++];
+    *h = (struct held){.topic = (uint32_t)(world_topic(w, c->topic) - w->topics),
+                       .name = c->topic,
+                       .partition = c->partition,
+                       .claim = ++m->claims,
+                       .broker = -1,
+                       .start = offset,
+                       .fetched = offset,
+                       .taken = offset,
+                       .began_ns = world_now(w),
+                       .number = c->number,
+                       .session = c->session_id};
+    struct trace_event e = event_of(m, TRACE_OWN_BEGIN);
+    e.own.p = name_of(h);
+    e.own.offset = offset;
+    e.own.why = "";
+    tracer_emit(&w->tracer, &m->source, &e);
+}
+
+static void drop_queued(struct member *m, uint64_t claim)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->queue_count; i++) {
+        struct chunk c = m->queue[(m->queue_first + i) % m->queue_cap];
+        if (c.claim != claim)
+            m->queue[(m->queue_first + kept++) % m->queue_cap] = c;
+    }
+    m->queue_count = kept;
+}
+
+static void drain(struct member *m, const struct held *h)
+{
+    uint64_t now = world_now(m->world);
+    if (m->draining_count == m->draining_cap) {
+        m->draining_cap = m->draining_cap ? m->draining_cap * 2 : 8;
+        m->draining =
+            pool_resize(&m->world->pool, m->draining, m->draining_cap * sizeof *m->draining);
+    }
+    bool is_out = m->busy_claim == h->claim && app_is_busy(m);
+    uint64_t at = is_out ? m->free_ns : now;
+    m->draining[m->draining_count++] =
+        (struct draining){.name = h->name,
+                          .partition = h->partition,
+                          .number = h->number,
+                          .at_ns = at < now + m->stop_ns ? now + m->stop_ns : at,
+                          .finished = h->taken,
+                          .taken_before = finished_of(m, h)};
+}
+
+void app_close(struct member *m, uint64_t number, const char *why)
+{
+    size_t i = 0;
+    app_settle(m);
+    while (i < m->held_count && m->held[i].number != number)
+        i++;
+    if (i == m->held_count)
+        return;
+    struct held h = m->held[i];
+    end_fetching(m, &h);
+    struct trace_event e = event_of(m, TRACE_OWN_END);
+    e.own.p = name_of(&h);
+    e.own.offset = h.taken;
+    e.own.why = why;
+    tracer_emit(&m->world->tracer, &m->source, &e);
+    drop_queued(m, h.claim);
+    drain(m, &h);
+    memmove(&m->held[i], &m->held[i + 1], (--m->held_count - i) * sizeof h);
+}
+
+static struct draining take_draining(struct member *m, size_t i)
+{
+    struct draining d = m->draining[i];
+    memmove(&m->draining[i], &m->draining[i + 1], (--m->draining_count - i) * sizeof d);
+    return d;
+}
+
+void app_void(struct member *m, uint64_t number)
+{
+    for (size_t i = 0; i < m->draining_count; i++) {
+        if (m->draining[i].number != number)
+            continue;
+        struct draining d = take_draining(m, i);
+        struct trace_event e = event_of(m, TRACE_VOID);
+        e.voided.p = (struct topic_partition){d.name, d.partition};
+        e.voided.offset = d.taken_before;
+        tracer_emit(&m->world->tracer, &m->source, &e);
+        return;
+    }
+}
+
+bool app_take_drained(struct member *m, struct draining *out)
+{
+    for (size_t i = 0; i < m->draining_count; i++)
+        if (m->draining[i].at_ns <= world_now(m->world)) {
+            *out = take_draining(m, i);
+            return true;
+        }
+    return false;
+}
+
 void app_forget(struct member *m)
 {
-    m->held_count = m->queue_count = m->position_count = 0;
+    m->held_count = m->queue_count = m->position_count = m->draining_count = 0;
+    m->busy_claim = 0;
     m->query = (struct member_query){.kind = PEER_BROKER};
 }
 
@@ -437,6 +568,11 @@ uint64_t app_deadline_ns(const struct member *m)
         if (gate > m->free_ns)
             at = end < at ? end : at;
     }
+    for (size_t i = 0; i < m->draining_count; i++)
+        if (m->draining[i].at_ns < at)
+            at = m->draining[i].at_ns;
+    if (m->is_evicted && m->free_ns < at)
+        at = m->free_ns;
     for (unsigned i = 0; i < m->world->config.brokers.count; i++)
         if (m->sources[i].retry_at_ns < at)
             at = m->sources[i].retry_at_ns;

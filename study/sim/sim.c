@@ -46,6 +46,7 @@ void sim_member_config_init(struct sim_member_config *c)
         .fetch_min = 1,
         .fetch_max = 1000,
         .queue_max = 2000,
+        .safe = zk_safe_config_default(),
     };
 }
 
@@ -330,7 +331,7 @@ static void tell_run(struct sim *w)
     struct trace_event e = tracer_event(&w->tracer, TRACE_RUN, NULL);
     for (size_t i = 0; i < w->topic_count; i++)
         topics[i] = (struct trace_topic){w->topics[i].name, w->topics[i].partitions};
-    e.run.mode = "zookeeper:compat";
+    e.run.mode = m->is_safe ? "zookeeper:safe" : "zookeeper:compat";
     e.run.variant = variants[m->variant];
     e.run.strategy = assign_strategy_name(m->strategy);
     tell_switches(&m->switches, &e);
@@ -626,7 +627,7 @@ const char *sim_member_state(const struct sim *w, const char *member)
         return "down";
     if (m->node.is_suspended)
         return "suspended";
-    return zk_compat_state_name(m->machine);
+    return machine_state_name(m);
 }
 
 static int by_number(const void *a, const void *b)
@@ -742,8 +743,10 @@ static bool is_member_stable(struct sim *w, const struct member *m, const struct
         return say(w, "%s is suspended", name);
     if (m->zk.state != ZK_CLIENT_CONNECTED)
         return say(w, "%s is not connected", name);
-    if (!m->is_settled || m->is_rebalancing)
-        return say(w, "%s is rebalancing", name);
+    const char *state = m->safe ? machine_state_name(m) : "owning";
+    bool is_at_rest = strcmp(state, "owning") == 0 || strcmp(state, "idle") == 0;
+    if (!m->is_settled || m->is_rebalancing || !is_at_rest)
+        return say(w, "%s is rebalancing (%s)", name, state);
     if (m->good_view_hash != first->good_view_hash)
         return say(w, "%s and %s have different views", first->node.name, name);
     if (m->good_view_members != sim_registered(w))

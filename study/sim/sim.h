@@ -16,6 +16,7 @@
 #include "study/trace/event.h"
 #include "zkconsumer/core/assign/assign.h"
 #include "zkconsumer/core/group/attempt.h"
+#include "zkconsumer/core/group/zk_safe.h"
 #include <zkconsumer/error.h>
 
 #define SIM_MS    1000000ull
@@ -74,13 +75,17 @@ struct sim_member_config {
     int32_t streams;       /* of each topic */
     int64_t fetch_wait_ms; /* a broker waits so long for fetch_min messages */
     int64_t fetch_min;
-    int64_t fetch_max;   /* messages of one partition in one answer */
-    int64_t queue_max;   /* messages fetched and not handed out, of one partition: then it
-                          * is left out of fetches */
-    uint64_t process_ns; /* the application, of each message */
-    uint64_t stop_ns;    /* its handler, when partitions are taken away */
-    uint64_t step_ns;    /* the process, of each event: its CPU */
-    int32_t clock_ppm;   /* its clock runs so much too fast */
+    int64_t fetch_max;     /* messages of one partition in one answer */
+    int64_t queue_max;     /* messages fetched and not handed out, of one partition: then it
+                            * is left out of fetches */
+    uint64_t process_ns;   /* the application, of each message */
+    uint64_t stop_ns;      /* its handler, when partitions are taken away */
+    uint64_t step_ns;      /* the process, of each event: its CPU */
+    int32_t clock_ppm;     /* its clock runs so much too fast */
+    int32_t streams_again; /* when it is started again; 0: the same */
+    bool is_safe;          /* zookeeper.mode=safe, by `safe` */
+    struct zk_safe_config
+        safe; /* its own switches; what has a field above, and names, from there */
 };
 
 struct sim_member_plan {

@@ -5,6 +5,7 @@
 #include "study/sim/tracer.h"
 #include "study/sim/zk_client.h"
 #include "zkconsumer/core/group/zk_compat.h"
+#include "zkconsumer/core/group/zk_safe.h"
 
 /* ---- messages: the truth about them ---- */
 
@@ -84,6 +85,23 @@ struct held {
     int64_t taken;   /* next to hand out; -1: not known yet */
     bool is_begun;   /* fetch_start was told */
     uint64_t began_ns;
+    /* of safe mode */
+    uint64_t number; /* the machine's */
+};
+
+/* A claim of safe mode whose gate has been closed, until the application is done with it. */
+struct draining {
+    const char *name;
+    int32_t partition;
+    uint64_t number;
+    uint64_t at_ns;       /* done */
+    int64_t finished;     /* then; -1: nothing */
+    int64_t taken_before; /* finished until then */
+};
+
+struct unsent {
+    enum group_lane lane;
+    uint32_t seq;
 };
 
 /* Messages that wait for the application, or are being worked on. */
@@ -129,7 +147,8 @@ struct member {
     uint32_t lives; /* starts so far */
     bool is_clean;  /* it leaves, and has said so */
     struct zk_client zk;
-    struct zk_compat *machine;
+    struct zk_compat *compat; /* the machine: one of the two */
+    struct zk_safe *safe;
     struct timer timer;
     bool is_feeding;
     bool exit_due;            /* the session is closed */
@@ -138,9 +157,14 @@ struct member {
     bool stop_due, positions_due, leave_due;
     uint64_t stop_at_ns; /* the handler has done; SIM_NEVER */
     enum group_stop_why stop_why;
-    uint32_t unsent[GROUP_LANE_VIEW + 1];
     bool has_lease; /* one was told: nothing is handed out but before its end */
     int64_t lease_session, lease_end_ms; /* INT64_MAX: no end; INT64_MIN: over */
+    bool open_due, closed_due;           /* safe: a new session; the session is closed */
+    bool is_leaving, is_evicted;
+    bool is_reset;         /* the next stop is for an offset that was reset */
+    uint32_t sessions;     /* opened in this life */
+    struct unsent *unsent; /* operations that could not be sent, oldest first */
+    size_t unsent_count, unsent_cap;
     struct group_position *positions;
     size_t position_count, position_cap;
     /* fetching, and the application */
@@ -150,6 +174,10 @@ struct member {
     bool is_late_stop;             /* planted bug */
     struct member_source *sources; /* one for each broker */
     uint64_t fetches;
+    struct draining *draining;
+    size_t draining_count, draining_cap;
+    uint64_t busy_claim; /* of the message that the application works on until free_ns */
+    uint64_t taken_ns;   /* when it took that */
     struct member_query query;
     struct chunk *queue; /* ring */
     size_t queue_first, queue_count, queue_cap;
@@ -259,6 +287,16 @@ void member_arm(struct member *m);
 void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
                          const struct metadata_msg *answer);
 
+/* member_machine.c */
+#define MEMBER_CLOSE_MS 6000 /* zkc_consumer_close() has so long for its session */
+void machine_new(struct member *m);
+void machine_free(struct member *m);
+void machine_step(struct member *m, const struct group_input *in, struct group_outputs *out);
+int64_t machine_deadline_ms(const struct member *m);
+const char *machine_state_name(const struct member *m);
+const char *machine_strategy_name(const struct member *m); /* "auto", "range", ... */
+int32_t machine_streams(const struct member *m);           /* of each topic, in this life */
+
 /* member_app.c: fetching and the application */
 void app_init(struct member *m);
 void app_hold(struct member *m, const struct group_claim *claims, size_t count);
@@ -266,6 +304,13 @@ void app_hold(struct member *m, const struct group_claim *claims, size_t count);
 void app_tell_lease(struct member *m);
 void app_stop(struct member *m, const char *why); /* positions are kept in m->positions */
 void app_keep_positions(struct member *m);
+/* safe mode: a claim's gate opens, closes; what is still out of it does not count any more */
+void app_open(struct member *m, const struct group_claim *claim);
+void app_close(struct member *m, uint64_t number, const char *why);
+void app_void(struct member *m, uint64_t number);
+/* The first that is drained by now: taken off the list. False: none. */
+bool app_take_drained(struct member *m, struct draining *out);
+bool app_is_busy(const struct member *m);
 void app_forget(struct member *m); /* the process is gone */
 void app_settle(struct member *m); /* tells what was handed out until now */
 void app_suspend(struct member *m);

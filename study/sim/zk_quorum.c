@@ -465,7 +465,7 @@ static void in_order(struct zk_server *s, const struct zk_peer_msg *m)
     uint64_t now = zk_now(s), at = now + s->lag_ns;
     if (at <= s->applied_until_ns)
         at = s->applied_until_ns + 1;
-    if (at == now || (s->lag_ns == 0 && s->applied_until_ns <= now)) {
+    if (at == now || (s->lag_ns == 0 && s->applied_until_ns < now)) {
         carry_out(s, &job);
         return;
     }

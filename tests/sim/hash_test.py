@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ["study/sim", "study/trace", "zkconsumer/core/base", "zkconsumer/core/zk",
-           "zkconsumer/core/assign", "zkconsumer/core/group"]
+           "zkconsumer/core/assign", "zkconsumer/core/wire", "zkconsumer/core/group"]
 
 
 def main():
@@ -22,7 +22,8 @@ def main():
     for name in FOLDERS:
         sources += sorted((ROOT / name).glob("*.c"))
     libraries = shlex.split(subprocess.check_output(
-        ["pkg-config", "--cflags", "--libs", "jansson", "libpcre2-8"], text=True))
+        ["pkg-config", "--cflags", "--libs", "jansson", "libpcre2-8", "zlib", "snappy",
+         "liblz4"], text=True))
     printed = {}
     for compiler in ("gcc", "clang"):
         if not shutil.which(compiler):

@@ -250,6 +250,7 @@ struct group_output {
             int32_t partition;
             uint64_t claim; /* number */
             enum group_gate gate;
+            bool is_restreamed; /* it is still ours by the last view, for another of our streams */
         } fetch_stop; /* of FETCH_STOP and VOID */
         struct {
             int64_t session_id;

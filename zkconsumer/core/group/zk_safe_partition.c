@@ -306,6 +306,7 @@ void safe_close(struct zk_safe *m, struct safe_partition *p, enum group_gate gat
     o->fetch_stop.partition = p->partition;
     o->fetch_stop.claim = p->claim;
     o->fetch_stop.gate = gate;
+    o->fetch_stop.is_restreamed = p->is_wanted && p->thread != p->thread_wanted;
 }
 
 void safe_void(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)

@@ -1,0 +1,176 @@
+/* Groups in safe mode in seeds of chaos, then healing: no MUST is violated, and everything settles;
+ * each planted bug is found. SIM_SEED=n runs one seed and tells its story, SIM_SEEDS=n so many
+ * (default 100), SIM_FIRST=n from which on. */
+#include "study/check/check.h"
+#include "study/sim/kernel.h"
+#include "study/sim/story.h"
+#include "study/sim/swarm.h"
+#include "tests/unit/test.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MEMBERS_MAX 8
+
+/* What breaks what safe mode assumes of ZooKeeper is left out: a session that somebody else closes,
+ * and answers that overtake notifications. */
+#define KINDS                                                                                      \
+    (((1u << SIM_FAULT_KIND_COUNT) - 1) &                                                          \
+     ~(1u << SIM_TOPIC | 1u << SIM_EXPIRE | 1u << SIM_DELAY_WATCH))
+
+/* Seeds that found something once. */
+static const uint64_t ONCE_FAILED[] = {1};
+
+struct run {
+    uint64_t seed, hash, violations;
+    unsigned bugs; /* enum zk_safe_bug */
+    bool is_stable, wants_story;
+    char first[300];
+    char why[200];
+    bool has_found[CHECK_COUNT];
+};
+
+static void on_violation(const struct trace_event *v, void *user)
+{
+    struct run *r = user;
+    if (!r->first[0])
+        snprintf(r->first, sizeof r->first, "%s at %.6f s: %s", v->viol.invariant,
+                 (double)v->t_ns / 1e9, v->viol.detail);
+}
+
+static void draw_member(struct stream *chance, struct sim_member_plan *m, size_t i, unsigned bugs,
+                        char id[8])
+{
+    struct sim_member_config *c = &m->config;
+    sim_member_config_init(c);
+    c->is_safe = true;
+    c->safe.bugs = bugs;
+    c->safe.handover_ms = stream_below(chance, 2) ? 4000 : 500;
+    c->safe.poll_limit_ms = stream_below(chance, 3) ? 0 : 8000;
+    c->auto_commit_interval_ms = 1000 + (int64_t)stream_below(chance, 5000);
+    c->process_ns = stream_below(chance, 40 * SIM_MS);
+    c->streams = 1 + (int32_t)stream_below(chance, 2);
+    c->streams_again = 1 + (int32_t)stream_below(chance, 2);
+    c->clock_ppm = (int32_t)stream_below(chance, 20001) - 10000;
+    m->start_ns = (1 + i) * SIM_S;
+    snprintf(id, 8, "x%zu", i + 1);
+    if (stream_below(chance, 2))
+        m->consumer_id = id; /* the same again after a restart */
+}
+
+static void run(struct run *r)
+{
+    struct stream chance = stream_of(r->seed, "safe", "world");
+    const struct sim_topic topics[] = {{"t", 1 + (int32_t)stream_below(&chance, 8), 20000, 0},
+                                       {"u", 1 + (int32_t)stream_below(&chance, 4), 5000, 100}};
+    struct swarm_options options = {.seed = r->seed,
+                                    .from_ns = 10 * SIM_S,
+                                    .to_ns = 60 * SIM_S,
+                                    .faults_max = 12,
+                                    .kinds = KINDS};
+    struct check_options check_options = {on_violation, r};
+    struct check *check = check_new(&check_options);
+    struct story story;
+    struct trace_sink sinks[2] = {{2, check_take, check}};
+    struct sim_member_plan members[MEMBERS_MAX] = {0};
+    char ids[MEMBERS_MAX][8], why[200];
+    struct sim_config c;
+    struct swarm swarm;
+    struct sim *sim;
+    sim_config_init(&c);
+    c.seed = r->seed;
+    c.shuffle_ties = true;
+    c.topics = topics;
+    c.topic_count = 1 + stream_below(&chance, 2);
+    c.member_count = 2 + stream_below(&chance, MEMBERS_MAX - 1);
+    for (size_t i = 0; i < c.member_count; i++)
+        draw_member(&chance, &members[i], i, r->bugs, ids[i]);
+    c.members = members;
+    swarm_draw(&options, &c, &swarm);
+    c.faults = swarm.faults;
+    c.fault_count = swarm.count;
+    c.sinks = sinks;
+    c.sink_count = 1;
+    story_init(&story, STORY_LONG, 0);
+    if (r->wants_story)
+        sinks[c.sink_count++] = (struct trace_sink){2, story_take, &story};
+    if (sim_new(&c, &sim, why, sizeof why))
+        fail_msg("SIM_SEED=%llu: %s", (unsigned long long)r->seed, why);
+    sim_run_until(sim, 60 * SIM_S);
+    sim_heal(sim);
+    r->is_stable = sim_run_until_true(sim, sim_is_stable, NULL, 180 * SIM_S);
+    snprintf(r->why, sizeof r->why, "%s", sim_why(sim));
+    sim_run_until(sim, sim_now(sim) + 60 * SIM_S);
+    r->hash = sim_hash(sim);
+    sim_free(sim);
+    if (r->wants_story)
+        fputs(story_text(&story), stdout);
+    story_deinit(&story);
+    assert_int_equal(check_finish(check), ZKC_OK);
+    r->violations = check_violations(check);
+    for (int i = 0; i < CHECK_COUNT; i++)
+        r->has_found[i] = check_result(check, (enum check_id)i).found > 0;
+    check_free(check);
+}
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void expect_clean(uint64_t seed, bool wants_story)
+{
+    struct run r = {.seed = seed, .wants_story = wants_story};
+    run(&r);
+    if (r.violations)
+        fail_msg("SIM_SEED=%llu: %s", (unsigned long long)seed, r.first);
+    if (!r.is_stable)
+        fail_msg("SIM_SEED=%llu: does not settle: %s", (unsigned long long)seed, r.why);
+}
+
+static void test_no_must_is_violated(void **state)
+{
+    uint64_t one = number_from("SIM_SEED", 0), count = number_from("SIM_SEEDS", 100);
+    uint64_t first = number_from("SIM_FIRST", 1000);
+    (void)state;
+    if (one) {
+        expect_clean(one, true);
+        return;
+    }
+    for (size_t i = 0; i < sizeof ONCE_FAILED / sizeof *ONCE_FAILED; i++)
+        expect_clean(ONCE_FAILED[i], false);
+    for (uint64_t seed = first; seed < first + count; seed++)
+        expect_clean(seed, false);
+}
+
+/* The test of the test. */
+static void test_planted_bugs_are_found(void **state)
+{
+    uint64_t only = number_from("SIM_BUG", ZK_SAFE_BUG_COUNT);
+    (void)state;
+    for (unsigned n = 0; n < ZK_SAFE_BUG_COUNT; n++) {
+        struct run r = {0};
+        uint64_t seed = 1;
+        if (only < ZK_SAFE_BUG_COUNT && only != n)
+            continue;
+        for (; seed <= 1000; seed++) {
+            r = (struct run){.seed = seed, .bugs = 1u << n};
+            run(&r);
+            if (r.violations || !r.is_stable)
+                break;
+        }
+        if (seed > 1000)
+            fail_msg("not found in 1000 seeds: %s", zk_safe_bug_name(n));
+        print_message("%s: seed %llu, %s\n", zk_safe_bug_name(n), (unsigned long long)seed,
+                      r.violations ? r.first : r.why);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_must_is_violated),
+        cmocka_unit_test(test_planted_bugs_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
