@@ -1,4 +1,5 @@
 """consume --exec: what a command gets, when it is committed, and what its exit status does; and --metrics."""
+import pathlib
 import re
 import signal
 import urllib.error
@@ -120,12 +121,18 @@ def test_metrics(t):
         else:
             name = re.match(r'(\w+)(\{(\w+="[^"]*",?)*\})? -?\d+(\.\d+)?$', line)
             assert name, line
-            assert ("TYPE", name.group(1)) in names, line
+            family = re.sub("_(sum|count)$", "", name.group(1))
+            assert ("TYPE", name.group(1)) in names or ("TYPE", family) in names, line
     assert int(re.search(r"^zkconsumer_zk_ops_total (\d+)", text, re.M).group(1)) > 10
+
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "metrics.md").read_text()
+    for _, name in names:
+        assert name in page, "%s is not in docs/metrics.md" % name
 
     other = t.zkconsumer(cluster, "b", "g", "t")
     wait_for(lambda: 'zkconsumer_owned_partitions{consumergroup="g",topic="t"} 1' in lines(), "a rebalance", 60)
     assert 'zkconsumer_partition_changes_total{kind="revoked"} 2' in lines()
+    assert "zkconsumer_rebalance_duration_seconds_count 1" in lines()
     other.leave()
     try:
         fetch(url.replace("/metrics", "/other"))

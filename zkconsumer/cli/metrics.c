@@ -242,6 +242,12 @@ static void append_counters(struct buf *out, const struct metrics_counters *c)
                 "\nzkconsumer_partition_changes_total{kind=\"revoked\"} %" PRIu64
                 "\nzkconsumer_partition_changes_total{kind=\"lost\"} %" PRIu64 "\n",
                 c->assigned, c->revoked, c->lost);
+    begin(out, "zkconsumer_rebalance_duration_seconds", "summary",
+          "From giving partitions back, or losing them, to getting partitions.");
+    buf_appendf(out,
+                "zkconsumer_rebalance_duration_seconds_sum %" PRId64 ".%03d\n"
+                "zkconsumer_rebalance_duration_seconds_count %" PRIu64 "\n",
+                c->standstill_ms / 1000, (int)(c->standstill_ms % 1000), c->standstills);
     plain(out, "zkconsumer_errors_total", "counter", "Errors that the library told.",
           (int64_t)c->errors);
 }

@@ -12,6 +12,9 @@
 struct metrics_counters {
     uint64_t assigned, revoked, lost; /* partitions, since the start */
     uint64_t errors;                  /* told by the library */
+    uint64_t standstills;             /* ended: from giving partitions back, or losing them, to
+                                       * getting partitions */
+    int64_t standstill_ms;            /* all of them together */
 };
 
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"

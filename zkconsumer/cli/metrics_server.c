@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE_BYTES_MAX    ((size_t)64 << 20)
@@ -32,6 +33,7 @@ struct metrics_server {
     char *json;           /* owned; the latest document */
     size_t json_len;
     struct metrics_counters counters;
+    int64_t stands_since_ms; /* -1: it does not */
 };
 
 /* ---- on the server's thread ---- */
@@ -154,6 +156,7 @@ bool metrics_server_open(const char *address, struct metrics_server **out, struc
     if (!s)
         return false;
     s->stop_fds[0] = s->stop_fds[1] = -1;
+    s->stands_since_ms = -1;
     pthread_mutex_init(&s->lock, NULL);
     s->base = event_base_new();
     s->http = s->base ? evhttp_new(s->base) : NULL;
@@ -210,6 +213,28 @@ void metrics_server_take_statistics(struct metrics_server *s, const char *json, 
     pthread_mutex_unlock(&s->lock);
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void stand(struct metrics_server *s)
+{
+    if (s->stands_since_ms < 0)
+        s->stands_since_ms = now_ms();
+}
+
+static void go_on(struct metrics_server *s)
+{
+    if (s->stands_since_ms < 0)
+        return;
+    s->counters.standstills++;
+    s->counters.standstill_ms += now_ms() - s->stands_since_ms;
+    s->stands_since_ms = -1;
+}
+
 void metrics_server_count_partitions(struct metrics_server *s, enum zkc_rebalance_kind kind,
                                      size_t count)
 {
@@ -217,9 +242,18 @@ void metrics_server_count_partitions(struct metrics_server *s, enum zkc_rebalanc
         return;
     pthread_mutex_lock(&s->lock);
     switch (kind) {
-    case ZKC_REBALANCE_ASSIGN: s->counters.assigned += count; break;
-    case ZKC_REBALANCE_REVOKE: s->counters.revoked += count; break;
-    case ZKC_REBALANCE_LOST: s->counters.lost += count; break;
+    case ZKC_REBALANCE_ASSIGN:
+        s->counters.assigned += count;
+        go_on(s);
+        break;
+    case ZKC_REBALANCE_REVOKE:
+        s->counters.revoked += count;
+        stand(s);
+        break;
+    case ZKC_REBALANCE_LOST:
+        s->counters.lost += count;
+        stand(s);
+        break;
     }
     pthread_mutex_unlock(&s->lock);
 }
