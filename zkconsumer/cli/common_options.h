@@ -25,8 +25,8 @@
     {                                                                                              \
         "strategy partition.assignment.strategy", 0, "range|ceil|roundrobin", false,               \
             "Which rule the members assign by: range (what Kafka's consumers do), ceil (what "     \
-            "Kafka's documentation says) or roundrobin. Nothing in ZooKeeper records it. "         \
-            "Default: range."                                                                      \
+            "Kafka's documentation says) or roundrobin. Default: ceil when all members declare "   \
+            "that they know it, as those in safe mode do, else range."                             \
     }
 
 #define OPTION_QUIET                                                                               \

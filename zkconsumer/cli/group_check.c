@@ -55,6 +55,28 @@ bool group_check_parse_strategy(const char *text, enum assign_strategy *out)
     return false;
 }
 
+static bool knows_ceil(const struct group_member *m)
+{
+    for (const char *at = m->strategy; at && *at; at += *at == ',') {
+        size_t len = strcspn(at, ",");
+        if (len == 4 && memcmp(at, "ceil", 4) == 0)
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+enum assign_strategy group_check_rule(const struct group_view *view,
+                                      const enum assign_strategy *given)
+{
+    bool all_know = view->member_count > 0;
+    if (given)
+        return *given;
+    for (size_t i = 0; i < view->member_count; i++)
+        all_know = all_know && (view->members[i].odd || knows_ceil(&view->members[i]));
+    return all_know ? ASSIGN_CEIL : ASSIGN_RANGE;
+}
+
 /* A failed allocation is the arena's and looked at once, at the end. */
 static void add(struct check *c, struct group_problem problem, const char *fmt, ...)
     ZKC_PRINTF(3, 4);

@@ -43,6 +43,11 @@ struct group_problems {
  * allocated in `arena`, texts of `view` are shared.
  *
  * ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE */
+/* The rule that was given; NULL: the one that the members declare: ceil when all of them know it, as
+ * members in safe mode do, else Kafka's range (core/group/zk_safe.h, ZK_SAFE_AUTO). */
+enum assign_strategy group_check_rule(const struct group_view *view,
+                                      const enum assign_strategy *given);
+
 ZKC_MUST_CHECK enum zkc_err group_check(const struct group_view *view,
                                         enum assign_strategy strategy, struct arena *arena,
                                         struct group_problems *out);

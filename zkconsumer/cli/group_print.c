@@ -96,9 +96,15 @@ static void append_subscription(struct buf *out, const struct group_member *m)
         buf_append_text(out, "nothing");
 }
 
+/* Members of Kafka 0.8 are what compat is. */
+static const char *mode_of(const struct group_member *m)
+{
+    return m->odd ? "unknown" : m->strategy ? "safe" : "compat";
+}
+
 static void put_members(struct table *t, const struct group_view *view)
 {
-    static const char *const names[] = {"MEMBER", "SESSION", "SUBSCRIPTION"};
+    static const char *const names[] = {"MEMBER", "SESSION", "MODE", "STRATEGY", "SUBSCRIPTION"};
     put_header(t, names, ARRAY_LEN(names));
     struct buf subscription;
     buf_init(&subscription, ZK_STREAMS_MAX * 1024);
@@ -106,6 +112,8 @@ static void put_members(struct table *t, const struct group_view *view)
         const struct group_member *m = &view->members[i];
         put_cell(t, m->consumer_id, false);
         put_session(t, m->session);
+        put_cell(t, mode_of(m), false);
+        put_cell(t, m->strategy ? m->strategy : "unknown", false);
         buf_clear(&subscription);
         append_subscription(&subscription, m);
         const char *text = buf_text(&subscription);
@@ -174,6 +182,8 @@ static void print_member(const struct group_member *m, struct buf *out)
 {
     text_field(out, "{", "id", m->consumer_id);
     session_field(out, m->session, true);
+    text_field(out, ",", "mode", m->odd ? NULL : mode_of(m));
+    text_field(out, ",", "strategy", m->strategy);
     text_field(out, ",", "pattern", m->odd ? NULL : zk_pattern_name(m->pattern));
     buf_append_text(out, ",\"subscription\":{");
     for (size_t i = 0; i < m->subscription_count; i++) {
@@ -197,6 +207,7 @@ static void print_partition(const char *topic, const struct group_partition *p, 
     number_field(out, "leader", p->leader >= 0, p->leader);
     text_field(out, ",", "owner", p->owner);
     session_field(out, p->owner_session, p->owner != NULL);
+    number_field(out, "claim_version", p->owner != NULL, p->owner_version);
     buf_append_byte(out, '}');
 }
 

@@ -178,6 +178,8 @@ static void take_member(struct reading *g, const char *id, const struct zk_resul
     if (java.text[0])
         m->breaks = arena_format(g->arena, "%s", java.text);
     m->pattern = registration.pattern;
+    if (registration.strategy)
+        m->strategy = data_as_text(g->arena, bytes_of_text(registration.strategy));
     take_subscriptions(g, m, &registration);
     zk_registration_deinit(&registration);
 }
@@ -380,6 +382,7 @@ static void take_owner(struct reading *g, struct group_partition *p, const struc
         return;
     p->owner = data_as_text(g->arena, result->data);
     p->owner_session = result->stat.ephemeral_owner;
+    p->owner_version = result->stat.version;
 }
 
 static void take_offset(struct reading *g, struct group_partition *p,

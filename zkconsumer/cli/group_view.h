@@ -13,6 +13,9 @@ struct group_member {
     const char *consumer_id;
     int64_t session;    /* that holds the node; 0: nobody's, the node is persistent */
     const char *odd;    /* NULL: understood. Else why not; it is left out of the assignment */
+    /* The assignment strategies that it declares to know, "ceil,range"; NULL: it declares none, as
+     * members in compat and Kafka's do. Members in safe mode always do. */
+    const char *strategy;
     const char *breaks; /* NULL; else why Java members fail on it, every rebalance of theirs */
     enum zk_pattern pattern;
     const struct assign_subscription *subscriptions; /* of a filter: its expression as the topic */
@@ -33,6 +36,7 @@ struct group_partition {
     const char *end_missing; /* NULL; else why log_end is not known */
     const char *owner;       /* data of the owner node, a thread id; NULL: there is no node */
     int64_t owner_session;   /* that holds it; 0: the node is persistent */
+    int32_t owner_version;   /* of its data: 1 of a claim in safe mode, 0 of any other */
 };
 
 /* A topic that a member subscribes to, or of which the group has offsets or owners. */

@@ -27,6 +27,7 @@ static const struct cli_option options[OPTIONS] = {
 struct plan {
     const char *group;
     enum assign_strategy strategy;
+    bool is_strategy_given;
     int64_t timeout_ms;
     bool is_json;
 };
@@ -39,6 +40,7 @@ static bool read_plan(const struct cli_args *args, struct plan *plan)
         .group = cli_args_text(args, GROUP, ""),
         .timeout_ms = OPTION_TIMEOUT_DEFAULT_MS,
         .is_json = cli_args_has(args, JSON),
+        .is_strategy_given = cli_args_has(args, STRATEGY),
     };
     if (!cli_args_number(args, TIMEOUT, 1, INT32_MAX, &plan->timeout_ms, text, sizeof text)) {
         report_error("%s", text);
@@ -90,7 +92,9 @@ static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, stru
     struct why why;
     enum zkc_err err =
         group_read(r, plan->group, &(struct group_read_options){0}, arena, &read, &why);
-    if (!err && (err = group_check(&read.view, plan->strategy, arena, &problems)) != ZKC_OK)
+    const enum assign_strategy *given = plan->is_strategy_given ? &plan->strategy : NULL;
+    if (!err && (err = group_check(&read.view, group_check_rule(&read.view, given), arena,
+                                   &problems)) != ZKC_OK)
         why_set(&why, "group %s: %s", plan->group, zkc_err_text(err));
     if (err) {
         report_error("%s", why.text);

@@ -35,15 +35,16 @@ static enum cli_exit print(const struct group_problems *problems)
     return code == CLI_DONE && problems->count ? CLI_PROBLEM : code;
 }
 
-static enum cli_exit verify(struct zk_reader *r, const char *group, enum assign_strategy strategy,
-                            struct arena *arena)
+static enum cli_exit verify(struct zk_reader *r, const char *group,
+                            const enum assign_strategy *given, struct arena *arena)
 {
     struct group_read read;
     struct group_problems problems;
     struct why why;
     struct group_read_options what = {.without_ends = true};
     enum zkc_err err = group_read(r, group, &what, arena, &read, &why);
-    if (!err && (err = group_check(&read.view, strategy, arena, &problems)) != ZKC_OK)
+    if (!err && (err = group_check(&read.view, group_check_rule(&read.view, given), arena,
+                                   &problems)) != ZKC_OK)
         why_set(&why, "group %s: %s", group, zkc_err_text(err));
     if (err) {
         report_error("%s", why.text);
@@ -86,7 +87,7 @@ static enum cli_exit run(const struct cli_args *args)
     }
     struct arena arena;
     arena_init(&arena, ANSWERS_BYTES_MAX);
-    enum cli_exit code = verify(r, group, strategy, &arena);
+    enum cli_exit code = verify(r, group, cli_args_has(args, STRATEGY) ? &strategy : NULL, &arena);
     arena_deinit(&arena);
     zk_reader_close(r);
     return code;

@@ -40,6 +40,7 @@ static const struct cli_option options[OPTIONS] = {
 struct plan {
     const char *group, *connect;
     enum assign_strategy strategy;
+    bool is_strategy_given;
     int64_t interval_ms, timeout_ms;
     bool is_screen;
 };
@@ -129,7 +130,10 @@ static enum zkc_err read_group(struct watch *w)
     m->is_there = false;
     enum zkc_err err = group_read(w->r, w->plan->group, &what, &m->arena, &m->read, &w->why);
     if (!err)
-        err = group_check(&m->read.view, w->plan->strategy, &m->arena, &m->problems);
+        err = group_check(
+            &m->read.view,
+            group_check_rule(&m->read.view, w->plan->is_strategy_given ? &w->plan->strategy : NULL),
+            &m->arena, &m->problems);
     if (err)
         return err;
     m->is_there = true;
@@ -210,6 +214,7 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
     *plan = (struct plan){
         .group = cli_args_text(args, GROUP, ""),
         .connect = cli_args_text(args, ZOOKEEPER, ""),
+        .is_strategy_given = cli_args_has(args, STRATEGY),
         .interval_ms = 1000,
         .timeout_ms = OPTION_TIMEOUT_DEFAULT_MS,
         .is_screen = isatty(STDOUT_FILENO) && !cli_args_has(args, PLAIN),

@@ -274,7 +274,7 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "change nothing, which only a leader with a quorum answers; sync: cheaper, and open to a "
         "leader that has been deposed and does not know it yet."),
     [KEY_ZOOKEEPER_MODE] =
-        WORD("zookeeper.mode", "compat", "compat, safe", modes, "",
+        WORD("zookeeper.mode", "safe", "compat, safe", modes, "",
              "The character of the member: compat: what Kafka 0.8.2 does, faults included; safe: "
              "the same znodes without its faults (docs/safe-mode.md)."),
     [KEY_ZOOKEEPER_OBSERVER] =

@@ -234,6 +234,7 @@ static void do_open(void *arg)
     rng_init(&c->rng, entropy());
     atomic_init(&c->close_called, false);
     loop_item_init(&c->tell, consumer_tell, c);
+    loop_item_init(&c->safe_parts.start, member_safe_run_start, c);
     loop_item_init(&c->close_item, on_close_item, c);
     loop_item_init(&c->finish_item, on_finish_item, c);
     o->err = prepare(c, o->conf, o->why, o->why_size);

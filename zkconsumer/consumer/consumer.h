@@ -84,6 +84,9 @@ struct safe_parts {
     bool is_session_wanted;  /* a new one could not be opened for lack of memory */
     bool was_polled;         /* GROUP_IN_POLLED waits to be fed */
     struct observer *observer; /* zookeeper.observer=process */
+    struct group_claim *starting; /* claimed; the application is told in the loop's next turn */
+    size_t starting_count, starting_cap;
+    struct loop_item start;
     struct waiting_for *waiting;
     size_t waiting_count, waiting_cap;
     uint64_t evictions, foreign_writes, voided, leases;
@@ -220,6 +223,10 @@ void member_safe_session_closed(zkc_consumer *c);
 /* Carries out list[0] and those after it that belong together; returns how many. 0: list[0] is not
  * of zk_safe only. */
 size_t member_safe_carry_out(zkc_consumer *c, const struct group_output *list, size_t count);
+
+/* Starts what was claimed and is not started yet. */
+void member_safe_start(zkc_consumer *c);
+void member_safe_run_start(void *consumer); /* of safe_parts.start */
 
 /* What waits to be fed: true, and *in is filled. */
 bool member_safe_take_input(zkc_consumer *c, struct group_input *in);

@@ -542,18 +542,24 @@ void fetching_stop(struct fetching *f, enum gate_state gates, const char *why,
 
 /* ---- one by one ---- */
 
+static bool reserve_ended(struct fetching *f, size_t count)
+{
+    if (count <= f->ended_cap)
+        return true;
+    struct ended *ended = realloc(f->ended, count * 2 * sizeof *ended);
+    if (!ended)
+        return false;
+    f->ended = ended;
+    f->ended_cap = count * 2;
+    return true;
+}
+
 enum zkc_err fetching_start(struct fetching *f, const struct zkc_owned *owned, uint64_t number,
                             struct gate_lease *lease)
 {
     assert(!find_held(f, owned->topic, owned->partition));
-    size_t ended_max = f->ended_count + f->held_count + 1;
-    if (ended_max > f->ended_cap) {
-        struct ended *ended = realloc(f->ended, ended_max * 2 * sizeof *ended);
-        if (!ended)
-            return ZKC_ERR_NOMEM;
-        f->ended = ended;
-        f->ended_cap = ended_max * 2;
-    }
+    if (!reserve_ended(f, f->ended_count + f->held_count + 1))
+        return ZKC_ERR_NOMEM;
     struct held *h = reserve(f, f->held_count + 1) ? held_new(f, owned, number, lease) : NULL;
     if (!h)
         return ZKC_ERR_NOMEM;
@@ -571,7 +577,7 @@ bool fetching_end(struct fetching *f, const char *topic, int32_t partition, uint
     struct held *h = find_held(f, topic, partition);
     if (!h || h->number != number) {
         const char *name = stream_hub_topic(f->o.hub, topic);
-        if (name && f->ended_count < f->ended_cap)
+        if (name && reserve_ended(f, f->ended_count + f->held_count + 1))
             f->ended[f->ended_count++] = (struct ended){name, partition, number, NULL};
         return false;
     }

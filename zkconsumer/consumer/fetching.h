@@ -56,7 +56,7 @@ ZKC_MUST_CHECK enum zkc_err fetching_start(struct fetching *f, const struct zkc_
 
 /* Lets go of the partition, if it is held by this claim: true, and owned->offset is what the gate
  * said. What the application has in its hands of it is waited for: fetching_take_drained(). A claim
- * that could not be held for lack of memory is drained. */
+ * that was never held is drained. */
 bool fetching_end(struct fetching *f, const char *topic, int32_t partition, uint64_t number,
                   enum gate_state gate, const char *why, struct zkc_owned *owned);
 

@@ -494,7 +494,10 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
         fetching_ask(c->fetching, o->metadata.seq, o->metadata.host, o->metadata.port,
                      o->metadata.topics, o->metadata.topic_count, on_metadata, c);
         break;
-    case GROUP_OUT_LEADERS: fetching_leaders(c->fetching, o->leaders.list, o->leaders.count); break;
+    case GROUP_OUT_LEADERS:
+        member_safe_start(c); /* what is to be fetched must be held */
+        fetching_leaders(c->fetching, o->leaders.list, o->leaders.count);
+        break;
     case GROUP_OUT_OFFSETS_ASK: offset_channel_ask(c->offsets, o); break;
     case GROUP_OUT_OFFSETS_HANG_UP: offset_channel_hang_up(c->offsets); break;
     case GROUP_OUT_OFFSETS_STORED: c->kafka_commits += o->offsets.count; break;

@@ -91,6 +91,10 @@ void member_safe_free(zkc_consumer *c)
         forget_waiting(p, p->waiting_count - 1);
     free(p->waiting);
     p->waiting = NULL;
+    free(p->starting);
+    p->starting = NULL;
+    p->starting_count = p->starting_cap = 0;
+    loop_cancel(c->loop, &p->start);
 }
 
 /* ---- the session and its lease ---- */
@@ -119,7 +123,8 @@ void member_safe_session_over(zkc_consumer *c)
     gate_lease_unref(p->lease);
     p->lease = NULL;
     p->lease_end_ms = INT64_MIN;
-    tracing_lease(c->tracing, p->lease_session, INT64_MIN);
+    if (c->safe)
+        tracing_lease(c->tracing, p->lease_session, INT64_MIN);
 }
 
 static void take_lease(zkc_consumer *c, const struct group_output *o)
@@ -174,13 +179,12 @@ static void open_session(zkc_consumer *c)
 
 /* ---- partitions that come and go ---- */
 
-/* How many outputs from the first on are of its type (and of its gate). */
+/* How many FETCH_STOPs of one gate there are from the first on. */
 static size_t run_of(const struct group_output *list, size_t count)
 {
     size_t n = 1;
-    while (n < count && list[n].type == list[0].type &&
-           (list[0].type != GROUP_OUT_FETCH_STOP ||
-            list[n].fetch_stop.gate == list[0].fetch_stop.gate))
+    while (n < count && list[n].type == GROUP_OUT_FETCH_STOP &&
+           list[n].fetch_stop.gate == list[0].fetch_stop.gate)
         n++;
     return n;
 }
@@ -193,25 +197,74 @@ static void not_fetched(zkc_consumer *c, const struct group_claim *claim, enum z
                    claim->partition);
 }
 
-static void start(zkc_consumer *c, const struct group_output *list, size_t count)
+static int by_partition(const void *a, const void *b)
+{
+    const struct group_claim *x = a, *y = b;
+    return topic_partition_compare((struct topic_partition){x->topic, x->partition},
+                                   (struct topic_partition){y->topic, y->partition});
+}
+
+void member_safe_start(zkc_consumer *c)
 {
     struct safe_parts *p = &c->safe_parts;
+    struct group_claim *claims = p->starting;
+    size_t count = p->starting_count;
+    if (count == 0)
+        return;
+    p->starting = NULL; /* the application may call back */
+    p->starting_count = p->starting_cap = 0;
+    qsort(claims, count, sizeof *claims, by_partition);
     struct zkc_owned *owned = calloc(count, sizeof *owned);
-    for (size_t i = 0; owned && i < count; i++) {
-        const struct group_claim *claim = &list[i].fetch_start;
-        owned[i] = (struct zkc_owned){claim->topic, claim->partition, claim->thread, claim->offset};
-    }
+    for (size_t i = 0; owned && i < count; i++)
+        owned[i] = (struct zkc_owned){claims[i].topic, claims[i].partition, claims[i].thread,
+                                      claims[i].offset};
     if (owned)
         member_tell_rebalance(c, ZKC_REBALANCE_ASSIGN, owned, count);
     for (size_t i = 0; i < count; i++) {
-        const struct group_claim *claim = &list[i].fetch_start;
         enum zkc_err err = ZKC_ERR_NOMEM;
-        if (owned && p->lease && claim->session_id == p->lease_session)
-            err = fetching_start(c->fetching, &owned[i], claim->number, p->lease);
+        if (owned && p->lease && claims[i].session_id == p->lease_session)
+            err = fetching_start(c->fetching, &owned[i], claims[i].number, p->lease);
         if (err)
-            not_fetched(c, claim, err);
+            not_fetched(c, &claims[i], err);
     }
     free(owned);
+    free(claims);
+}
+
+void member_safe_run_start(void *consumer)
+{
+    zkc_consumer *c = consumer;
+    if (c->safe && c->state < CONSUMER_SESSION)
+        member_safe_start(c);
+}
+
+/* Claims are answered one by one, mostly many in one turn of the loop: the application is told of
+ * them together, in the next one. */
+static void start(zkc_consumer *c, const struct group_output *o)
+{
+    struct safe_parts *p = &c->safe_parts;
+    if (p->starting_count == p->starting_cap) {
+        size_t cap = p->starting_cap ? p->starting_cap * 2 : 16;
+        struct group_claim *list = realloc(p->starting, cap * sizeof *list);
+        if (!list) {
+            not_fetched(c, &o->fetch_start, ZKC_ERR_NOMEM);
+            return;
+        }
+        p->starting = list;
+        p->starting_cap = cap;
+    }
+    p->starting[p->starting_count++] = o->fetch_start;
+    loop_post(c->loop, &p->start);
+}
+
+/* One that was to start, and ends before the application has heard of it. */
+static void forget_starting(struct safe_parts *p, uint64_t number)
+{
+    for (size_t i = 0; i < p->starting_count; i++)
+        if (p->starting[i].number == number) {
+            p->starting[i] = p->starting[--p->starting_count];
+            return;
+        }
 }
 
 static void stop(zkc_consumer *c, const struct group_output *list, size_t count)
@@ -220,6 +273,7 @@ static void stop(zkc_consumer *c, const struct group_output *list, size_t count)
     struct zkc_owned *owned = calloc(count, sizeof *owned), one;
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
+        forget_starting(&c->safe_parts, list[i].fetch_stop.claim);
         struct zkc_owned *to = owned ? &owned[n] : &one;
         n += fetching_end(c->fetching, list[i].fetch_stop.topic, list[i].fetch_stop.partition,
                           list[i].fetch_stop.claim, is_lost ? GATE_LOST : GATE_REVOKED,
@@ -320,10 +374,7 @@ size_t member_safe_carry_out(zkc_consumer *c, const struct group_output *list, s
     if (!c->safe)
         return 0;
     switch (list[0].type) {
-    case GROUP_OUT_FETCH_START:
-        n = run_of(list, count);
-        start(c, list, n);
-        break;
+    case GROUP_OUT_FETCH_START: start(c, list); break;
     case GROUP_OUT_FETCH_STOP:
         n = run_of(list, count);
         stop(c, list, n);

@@ -100,8 +100,8 @@ class Context:
         return members
 
     def zkconsumer(self, cluster, name, group, topic, properties=None, extra=(), zookeeper=None):
-        """A running `zkconsumer consume`; `zookeeper`: another address, e.g. a proxy's."""
-        settings = {"auto.offset.reset": "smallest", "zookeeper.session.timeout.ms": 6000,
+        """A running `zkconsumer consume` in compat; `zookeeper`: another address, e.g. a proxy's."""
+        settings = {"zookeeper.mode": "compat", "auto.offset.reset": "smallest", "zookeeper.session.timeout.ms": 6000,
                     "auto.commit.interval.ms": 1000, "consumer.id": name, **(properties or {})}
         consumer = ZkConsumer(self.folder, name, zookeeper or cluster.zookeeper_connect, group, topic,
                               settings, extra)

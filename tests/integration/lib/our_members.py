@@ -14,6 +14,7 @@ class OurMembers(JavaMembers):
     process. Its end is checked for leaks where the build has a sanitizer (`finish`)."""
 
     is_java = False
+    DEFAULTS = {**JavaMembers.DEFAULTS, "zookeeper.mode": "compat"}  # as Kafka's, unless a test says so
 
     def __init__(self, folder, zookeeper, group, name="ours", env=None):
         self.folder = pathlib.Path(folder)

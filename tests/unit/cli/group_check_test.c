@@ -282,6 +282,37 @@ static void test_roundrobin_needs_equal_subscriptions(void **state)
     buf_deinit(&got);
 }
 
+static void test_the_rule_that_members_declare(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second;
+        bool second_is_odd;
+        enum assign_strategy want;
+    } rules[] = {
+        {"ceil,range", "ceil,range", false, ASSIGN_CEIL},
+        {"range,ceil", "ceil", false, ASSIGN_CEIL},
+        {"ceil,range", NULL, false, ASSIGN_RANGE}, /* a member of Kafka 0.8 */
+        {"ceil,range", NULL, true, ASSIGN_CEIL},   /* which takes no part */
+        {"ceil", "ceiling,range", false, ASSIGN_RANGE},
+        {"range", "ceil", false, ASSIGN_RANGE},
+        {NULL, NULL, false, ASSIGN_RANGE},
+    };
+    const enum assign_strategy given = ASSIGN_ROUNDROBIN;
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        struct group_member members[] = {{.consumer_id = "a", .strategy = rules[i].first},
+                                         {.consumer_id = "b",
+                                          .strategy = rules[i].second,
+                                          .odd = rules[i].second_is_odd ? "odd" : NULL}};
+        struct group_view view = {.group = "g", .members = members, .member_count = 2};
+        if (group_check_rule(&view, NULL) != rules[i].want)
+            fail_msg("case %zu", i);
+        assert_int_equal(group_check_rule(&view, &given), ASSIGN_ROUNDROBIN);
+    }
+    struct group_view nobody = {.group = "g"};
+    assert_int_equal(group_check_rule(&nobody, NULL), ASSIGN_RANGE);
+}
+
 static void test_printed(void **state)
 {
     (void)state;
@@ -291,6 +322,8 @@ static void test_printed(void **state)
     };
     struct group_member members[] = {
         MEMBER_A, {.consumer_id = "g_odd", .session = 0xff, .odd = "no \"JSON\""}};
+    members[0].strategy = "ceil,range";
+    partitions[0].owner_version = 1;
     struct group_topic topic = {"t", true, partitions, 2, true};
     struct group_view view = {"g", true, members, 2, &topic, 1};
     struct arena arena;
@@ -305,9 +338,9 @@ static void test_printed(void **state)
                         "g      t      0          10              12              2        g_a-0\n"
                         "g      t      10         unknown         1234567890      unknown  none\n"
                         "\n"
-                        "MEMBER  SESSION  SUBSCRIPTION\n"
-                        "g_a     0x1      t:1\n"
-                        "g_odd   0xff     cannot be read\n"
+                        "MEMBER  SESSION  MODE     STRATEGY    SUBSCRIPTION\n"
+                        "g_a     0x1      safe     ceil,range  t:1\n"
+                        "g_odd   0xff     unknown  unknown     cannot be read\n"
                         "\n"
                         "problem: member g_odd cannot be read: no \"JSON\"\n"
                         "problem: [t,10] has no owner\n");
@@ -316,14 +349,16 @@ static void test_printed(void **state)
     assert_string_equal(
         buf_text(&out),
         "{\"group\":\"g\",\"exists\":true,\"members\":["
-        "{\"id\":\"g_a\",\"session\":\"0x1\",\"pattern\":\"static\",\"subscription\":{\"t\":1},"
+        "{\"id\":\"g_a\",\"session\":\"0x1\",\"mode\":\"safe\",\"strategy\":\"ceil,range\","
+        "\"pattern\":\"static\",\"subscription\":{\"t\":1},"
         "\"error\":null},"
-        "{\"id\":\"g_odd\",\"session\":\"0xff\",\"pattern\":null,\"subscription\":{},"
+        "{\"id\":\"g_odd\",\"session\":\"0xff\",\"mode\":null,\"strategy\":null,\"pattern\":null,"
+        "\"subscription\":{},"
         "\"error\":\"no \\\"JSON\\\"\"}],\"partitions\":["
         "{\"topic\":\"t\",\"partition\":0,\"offset\":10,\"log_end\":12,\"lag\":2,\"leader\":0,"
-        "\"owner\":\"g_a-0\",\"session\":\"0x1\"},"
+        "\"owner\":\"g_a-0\",\"session\":\"0x1\",\"claim_version\":1},"
         "{\"topic\":\"t\",\"partition\":10,\"offset\":null,\"log_end\":1234567890,\"lag\":null,"
-        "\"leader\":null,\"owner\":null,\"session\":null}],\"problems\":["
+        "\"leader\":null,\"owner\":null,\"session\":null,\"claim_version\":null}],\"problems\":["
         "{\"kind\":\"member\",\"topic\":null,\"partition\":null,\"member\":\"g_odd\","
         "\"text\":\"member g_odd cannot be read: no \\\"JSON\\\"\"},"
         "{\"kind\":\"unowned\",\"topic\":\"t\",\"partition\":10,\"member\":null,"
@@ -338,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_no_group),
         cmocka_unit_test(test_roundrobin_needs_equal_subscriptions),
+        cmocka_unit_test(test_the_rule_that_members_declare),
         cmocka_unit_test(test_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -468,6 +468,7 @@ static void test_view_of_the_defaults(void **state)
     set(conf, "zookeeper.connect", "a:1");
     struct warned warned;
     struct conf_view v = read_view(conf, &warned);
+    assert_int_equal(v.mode, CONF_MODE_SAFE);
     assert_int_equal(warned.count, 0);
     assert_null(v.group_id);
     assert_null(v.consumer_id);
@@ -522,6 +523,7 @@ static void test_view_of_the_switches(void **state)
 {
     zkc_conf *conf = *state;
     set(conf, "zookeeper.connect", "a:1");
+    set(conf, "zookeeper.mode", "compat");
     for (const struct view_case *c = view_cases; c < view_cases + ARRAY_LEN(view_cases); c++) {
         set(conf, "zookeeper.variant", c->variant);
         set(conf, "partition.assignment.strategy", c->strategy);
@@ -657,7 +659,6 @@ static void test_switches_by_mode(void **state)
     zkc_conf *conf = *state;
     struct warned warned;
     set(conf, "zookeeper.connect", "a:1");
-    set(conf, "zookeeper.mode", "safe");
     struct conf_view v = read_view(conf, &warned);
     assert_int_equal(v.mode, CONF_MODE_SAFE);
     assert_true(v.claim_multi && v.release_session && v.commit_session && v.watch_owners);
@@ -702,6 +703,7 @@ static void test_attempts_that_end_before_the_session(void **state)
 {
     zkc_conf *conf = *state;
     set(conf, "zookeeper.connect", "a:1");
+    set(conf, "zookeeper.mode", "compat");
     set(conf, "rebalance.max.retries", "3");
     struct warned warned;
     struct conf_view v = read_view(conf, &warned);
