@@ -13,12 +13,26 @@
 
 #define PROBLEMS_SAID 20
 
-enum { OUT, GROUP, STRATEGY, BACKOFF, RETRIES, WRITES, ORIGIN, SETTLED, COUNTS, OPTION_COUNT };
+enum {
+    OUT,
+    GROUP,
+    MODE,
+    STRATEGY,
+    BACKOFF,
+    RETRIES,
+    WRITES,
+    ORIGIN,
+    SETTLED,
+    COUNTS,
+    OPTION_COUNT
+};
 
 static const struct cli_option options[OPTION_COUNT] = {
     [OUT] = {"out", 'o', "FILE", false,
              "the trace (.gz: compressed; -: standard output, the rule)"},
     [GROUP] = {"group", 'G', "GROUP", false, "which group, where there are several"},
+    [MODE] = {"mode", 0, "MODE", false,
+              "of the members: zookeeper:compat (the rule, as Kafka's) or zookeeper:safe"},
     [STRATEGY] = {"strategy", 0, "NAME", false,
                   "partition.assignment.strategy of the members (range)"},
     [BACKOFF] = {"rebalance-backoff-ms", 0, "MS", false, "as the members have it (not known)"},
@@ -160,9 +174,16 @@ static bool read_options(const struct cli_args *args, struct import_options *o)
 {
     int64_t retries = 0, origin = 0;
     char why[256];
+    const char *mode = cli_args_text(args, MODE, "zookeeper:compat");
+    bool is_safe = strcmp(mode, "zookeeper:safe") == 0;
+    if (!is_safe && strcmp(mode, "zookeeper:compat") != 0) {
+        report_error("--mode=%s: expected zookeeper:compat or zookeeper:safe", mode);
+        return false;
+    }
     *o = (struct import_options){.group = cli_args_text(args, GROUP, NULL),
                                  .strategy = cli_args_text(args, STRATEGY, NULL),
                                  .backoff_ms = -1,
+                                 .is_safe = is_safe,
                                  .writes_only = cli_args_has(args, WRITES),
                                  .is_settled = cli_args_has(args, SETTLED),
                                  .has_origin = cli_args_has(args, ORIGIN)};

@@ -151,6 +151,8 @@ static const char *not_captured(const struct check *c, enum check_id id)
 {
     if (!c->is_capture)
         return NULL;
+    if (!c->is_compat && (id == CHECK_Z5 || (id >= CHECK_SF1 && id <= CHECK_SF8)))
+        return "a capture does not show what members in safe mode hold";
     switch (id) {
     case CHECK_C3:
     case CHECK_C4:

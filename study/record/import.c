@@ -581,7 +581,7 @@ static void emit_header(struct import *x, uint32_t member_count)
     struct trace_event *e = import_emit(x, TRACE_RUN, 0, IMPORT_FIRST, "import", NULL);
     if (!e)
         return;
-    e->run.mode = "zookeeper:compat";
+    e->run.mode = x->options.is_safe ? "zookeeper:safe" : "zookeeper:compat";
     e->run.variant = "0.8";
     e->run.strategy = x->options.strategy ? x->options.strategy : "range";
     e->run.scenario = "";

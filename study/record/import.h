@@ -22,6 +22,7 @@ struct import_options {
     const char *strategy;  /* partition.assignment.strategy of the members; NULL: range */
     int64_t backoff_ms;    /* rebalance.backoff.ms; -1: not known */
     uint32_t attempts_max; /* rebalance.max.retries; 0: not known, and 4 is taken to count by */
+    bool is_safe;          /* the members are ours in safe mode: attempts are not derived */
     bool writes_only;      /* zk_txn alone: the truth beside traces of the members' own */
     bool is_settled;       /* the group is at rest at the end: partitions of nobody are orphans */
     bool has_origin; /* trace.origin.ns of the members' traces; else time begins with the capture */

@@ -184,7 +184,7 @@ static void take_op(struct life *l, const struct item *i)
         l->is_leaving = i->is_answered && !i->zk_rc;
         return;
     }
-    if (is_reread(l, i) || life_scan_op(l, i, p))
+    if (l->x->options.is_safe || is_reread(l, i) || life_scan_op(l, i, p))
         return;
     switch (i->op) {
     case CAPTURE_GET:

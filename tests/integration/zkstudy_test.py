@@ -255,7 +255,8 @@ def test_import_says_what_is_wrong_with_a_capture(t):
         assert not (path / "trace").exists()
     assert run("import", "--group", "gl", "-o", path / "trace", path / "capture")[0] == 0
     for words, says in ((("--rebalance-max-retries=0", "x"), "--rebalance-max-retries"), ((), "expected one capture"),
-                        (("x", "y"), "expected one capture"), ((path / "none",), "No such file")):
+                        (("x", "y"), "expected one capture"),
+                        (("--mode=classic", "x"), "expected zookeeper:compat or zookeeper:safe"), ((path / "none",), "No such file")):
         status, _, err = run("import", *words)
         assert status == 1 and says in err, err
 

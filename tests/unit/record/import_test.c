@@ -460,6 +460,24 @@ static void test_not_decided(void **state)
     through_deinit(&t);
 }
 
+/* Members in safe mode make no attempts: what they asked for is told, and nothing derived from it.
+ */
+static void test_safe(void **state)
+{
+    struct import_options o = plain;
+    struct through t;
+    (void)state;
+    o.is_safe = true;
+    run_capture(&t, "record/zkrecord.jsonl", &o, NULL);
+    for (int i = TRACE_RB_TRIGGER; i <= TRACE_COMMIT; i++)
+        if (t.counts[i])
+            fail_msg("%s is there", trace_type_name((enum trace_type)i));
+    assert_string_equal(buf_text(&t.told), "m2 leaves\nm1 leaves\n");
+    assert_true(t.counts[TRACE_ZK_OP] > 50 && t.counts[TRACE_ZK_TXN] > 20);
+    assert_int_equal(check_violations(t.check), 0);
+    through_deinit(&t);
+}
+
 static void test_writes_only(void **state)
 {
     struct import_options o = plain;
@@ -608,8 +626,9 @@ int main(void)
         cmocka_unit_test(test_scenes),      cmocka_unit_test(test_cost),
         cmocka_unit_test(test_stories),     cmocka_unit_test(test_raw),
         cmocka_unit_test(test_orphan),      cmocka_unit_test(test_not_decided),
-        cmocka_unit_test(test_writes_only), cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_writes_only), cmocka_unit_test(test_safe),
+        cmocka_unit_test(test_wrong),       cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
