@@ -293,6 +293,9 @@ static int call_client(struct zk_session *s, const char *path, const struct zk_o
     const char *data = (const char *)op->data.data;
     int len = bytes_is_null(op->data) ? -1 : (int)op->data.len;
 
+    if (watcher)
+        zk_watch_set_add(&s->watches,
+                         op->type == ZK_OP_CHILDREN ? ZK_WATCH_CHILDREN : ZK_WATCH_NODE, path);
     switch (op->type) {
     case ZK_OP_CREATE:
         return zoo_acreate(zh, path, data, len, &ZOO_OPEN_ACL_UNSAFE,

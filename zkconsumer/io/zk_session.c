@@ -35,6 +35,12 @@
 #define LASTING_MS        1000
 #define SHORT_CONNECTIONS 5
 
+/* A server that cuts the connection so often, before it has answered anything, when the watches of
+ * the session come to so much: it will go on doing so, and each attempt makes the session live on.
+ */
+#define WATCH_BYTES_MAX (512 * 1024)
+#define WATCH_CUTS_MAX  3
+
 #define RESOLVE_INTERVAL_MS 5000
 #define RESOLVE_PATIENCE_MS 100 /* for other names, once one is known */
 
@@ -179,6 +185,14 @@ static void on_client_state(struct zk_session *s, int state)
     }
 }
 
+static void fired(struct zk_session *s, int type, const char *path)
+{
+    if (type == ZK_EVENT_DELETED || type == ZK_EVENT_CHILDREN_CHANGED)
+        zk_watch_set_remove(&s->watches, ZK_WATCH_CHILDREN, path);
+    if (type != ZK_EVENT_CHILDREN_CHANGED)
+        zk_watch_set_remove(&s->watches, ZK_WATCH_NODE, path);
+}
+
 void zk_session_on_client_event(zhandle_t *zh, int type, int state, const char *path, void *context)
 {
     struct zk_session *s = context;
@@ -191,6 +205,7 @@ void zk_session_on_client_event(zhandle_t *zh, int type, int state, const char *
         on_client_state(s, state);
         return;
     }
+    fired(s, type, path);
     event.path = zk_request_strip(s, path);
     if (type < ZK_EVENT_CREATED || type > ZK_EVENT_CHILDREN_CHANGED || !event.path)
         return;
@@ -274,6 +289,19 @@ static void attempt_failed(struct zk_session *s)
     notice_unreachable(s);
 }
 
+static void renew(struct zk_session *s);
+
+static void give_up_session(struct zk_session *s)
+{
+    zk_session_log(
+        s, 3, "watches",
+        "%s cuts each connection at the %zu watches that are set again, %zu bytes in one "
+        "packet (its jute.maxbuffer): the session 0x%" PRIx64 " is given up, and a new "
+        "one begun. Its nodes stay until the server ends it",
+        s->client.server, s->watches.count, s->watches.bytes, (uint64_t)s->id);
+    renew(s);
+}
+
 static void connection_ended(struct zk_session *s)
 {
     int64_t now = zk_session_now_ms();
@@ -287,6 +315,10 @@ static void connection_ended(struct zk_session *s)
     if (s->short_connections == 0)
         s->failing_since_ms = now;
     s->short_connections = s->has_answered ? 1 : s->short_connections + 1;
+    if (s->short_connections >= WATCH_CUTS_MAX && s->watches.bytes > WATCH_BYTES_MAX) {
+        give_up_session(s);
+        return;
+    }
     set_failure(s, "%s cuts the connection soon after it has taken us on", s->client.server);
     arm_next_attempt(s);
     if (s->short_connections >= SHORT_CONNECTIONS)
@@ -313,6 +345,7 @@ static void go_down(struct zk_session *s)
 static void renew(struct zk_session *s)
 {
     zk_client_close(&s->client);
+    zk_watch_set_deinit(&s->watches);
     s->is_expired = false;
     s->has_session = false;
     s->failures = 0;
@@ -547,6 +580,7 @@ static void session_free(struct zk_session *s)
     free(s->chroot);
     free(s->auth_scheme);
     free(s->auth);
+    zk_watch_set_deinit(&s->watches);
     free(s->failure);
     free(s);
 }

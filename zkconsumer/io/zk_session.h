@@ -11,7 +11,9 @@
  * zk_session_close() takes effect after they return.
  *
  * Watches are left again by the client after a reconnect of the same session, all in one request:
- * beyond 1 MB of paths the server cuts the connection at it, each time (ZOOKEEPER-706).
+ * beyond 1 MB of paths the server cuts the connection at it, each time (ZOOKEEPER-706). Such a
+ * session is given up after some attempts: EXPIRED is told, while its nodes stay until the server
+ * ends it.
  *
  * The chroot is put before and taken off all paths here, not in the C client: so the nodes of the
  * chroot itself can be made through the same session (zk_session_ensure_chroot) at the price of one
@@ -33,8 +35,9 @@ enum zk_session_event_type {
      * fail. It can come as late as 2/3 of the timeout after the last sign of the server: an owner
      * that must be sure counts by its own clock. Expiry is only ever told by a server. */
     ZK_SESSION_EVENT_SUSPENDED,
-    /* A server said that the session is over: its ephemeral nodes and watches are gone. Told after
-     * all operations of that session were answered; a new session is started right after. */
+    /* A server said that the session is over: its ephemeral nodes and watches are gone (or it was
+     * given up, see above). Told after all operations of that session were answered; a new session
+     * is started right after. */
     ZK_SESSION_EVENT_EXPIRED,
     /* The server refused the credentials. Final. */
     ZK_SESSION_EVENT_AUTH_FAILED,

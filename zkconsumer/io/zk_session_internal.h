@@ -17,6 +17,7 @@
 #include "zkconsumer/io/zk_client.h"
 #include "zkconsumer/io/zk_servers.h"
 #include "zkconsumer/io/zk_session.h"
+#include "zkconsumer/io/zk_watch_set.h"
 
 /*   DOWN ─► CONNECTING ─► CONNECTED ─► LOST ─► DOWN
  *     ▲         │             │  │               REFUSED: from CONNECTED or LOST, final
@@ -76,6 +77,7 @@ struct zk_session {
     int64_t resolved_at_ms;     /* names were last asked for */
     char *failure;              /* owned; what became of the last attempt; NULL */
 
+    struct zk_watch_set watches; /* left in this session */
     size_t under_way;                           /* requests that the client has */
     struct zk_request *refused, **refused_tail; /* to be answered in the next turn */
 
