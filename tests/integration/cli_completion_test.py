@@ -152,6 +152,8 @@ def test_links_pages_and_completions_agree(t):
         expect_in("  %s\n" % link, done.stdout)
         expect(subprocess.run([folder / link, "--version"], text=True, capture_output=True, timeout=60,
                               check=False).stdout, run("zkconsumer", "--version").stdout)
+        for name in (link, link + ".fish"):  # where bash and fish look for them
+            assert (folder / "completions" / name).exists(), name
         for shell in ("bash", "zsh", "fish"):
             assert re.search(r"\b%s\b" % link, script(shell)), (link, shell)
     expect(run("zkconsumer", "help", "groups").returncode, 0)
