@@ -147,7 +147,7 @@ enum zkc_err kafka_offsets_read(struct zk_reader *r, const struct brokers *broke
 {
     struct zk_op op = {.type = ZK_OP_EXISTS, .path = OFFSETS_TOPIC};
     struct zk_result found;
-    struct address coordinator;
+    struct address coordinator = {0};
     *is_asked = false;
     enum zkc_err err = zk_reader_run(r, &op, 1, arena, &found, why);
     if (err || found.zk_rc != ZK_OK || count == 0)
