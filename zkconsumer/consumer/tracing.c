@@ -516,18 +516,18 @@ void tracing_fetch(struct tracing *t, bool starts, const char *topic, int32_t pa
 /* The lease's clock counts system suspend, the trace's does not: what is left of it is the same. */
 static int64_t lease_end_ns(int64_t end_ms)
 {
-    int64_t left_ms = end_ms == INT64_MIN ? 0 : end_ms - loop_now_ms();
+    int64_t left_ms = end_ms == INT64_MIN || end_ms == INT64_MAX ? 0 : end_ms - loop_now_ms();
     return loop_now_ns() + left_ms * 1000000;
 }
 
 void tracing_lease(struct tracing *t, int64_t session_id, int64_t end_ms)
 {
+    int64_t until_ns = t ? lease_end_ns(end_ms) : 0; /* before the event: one that is over is over */
     struct json *j = begin(t, TRACE_ATTEMPTS, "lease");
     if (!j)
         return;
     json_hex(j, "sid", (uint64_t)session_id);
-    json_int(j, "until",
-             end_ms == INT64_MAX ? INT64_MAX : trace_time(t->trace, lease_end_ns(end_ms)));
+    json_int(j, "until", end_ms == INT64_MAX ? INT64_MAX : trace_time(t->trace, until_ns));
     trace_end(t->trace);
 }
 
