@@ -243,7 +243,7 @@ static void append_counters(struct buf *out, const struct metrics_counters *c)
                 "\nzkconsumer_partition_changes_total{kind=\"lost\"} %" PRIu64 "\n",
                 c->assigned, c->revoked, c->lost);
     begin(out, "zkconsumer_rebalance_duration_seconds", "summary",
-          "From giving partitions back, or losing them, to getting partitions.");
+          "From having given back or lost the last partition to getting some.");
     buf_appendf(out,
                 "zkconsumer_rebalance_duration_seconds_sum %" PRId64 ".%03d\n"
                 "zkconsumer_rebalance_duration_seconds_count %" PRIu64 "\n",

@@ -12,8 +12,8 @@
 struct metrics_counters {
     uint64_t assigned, revoked, lost; /* partitions, since the start */
     uint64_t errors;                  /* told by the library */
-    uint64_t standstills;             /* ended: from giving partitions back, or losing them, to
-                                       * getting partitions */
+    uint64_t standstills;             /* ended: from having given back or lost the last partition
+                                       * to getting some */
     int64_t standstill_ms;            /* all of them together */
 };
 

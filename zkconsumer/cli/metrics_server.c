@@ -220,9 +220,11 @@ static int64_t now_ms(void)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* Only without any partition: what a safe member keeps flows on. */
 static void stand(struct metrics_server *s)
 {
-    if (s->stands_since_ms < 0)
+    const struct metrics_counters *c = &s->counters;
+    if (s->stands_since_ms < 0 && c->assigned <= c->revoked + c->lost)
         s->stands_since_ms = now_ms();
 }
 
