@@ -17,18 +17,20 @@ from lib.context import Context  # noqa: E402
 
 import broker  # noqa: E402
 import consumer  # noqa: E402
+import join  # noqa: E402
 import members  # noqa: E402
 import wire  # noqa: E402
 import zookeeper  # noqa: E402
 
-BENCHMARKS = {"wire": wire, "consumer": consumer, "members": members, "zookeeper": zookeeper,
-              "broker": broker}
+BENCHMARKS = {"wire": wire, "consumer": consumer, "members": members, "join": join,
+              "zookeeper": zookeeper, "broker": broker}
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench", add_help=False)
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--only", default="")
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -36,10 +38,11 @@ def parse_arguments():
     for name in arguments.names:
         if name not in BENCHMARKS:
             parser.error("there is no benchmark %s (there are %s)" % (name, ", ".join(BENCHMARKS)))
-    if arguments.rounds < 1:
+    if arguments.rounds is not None and arguments.rounds < 1:
         parser.error("--rounds must be 1 or more")
-    if arguments.smoke:
-        arguments.rounds = 1
+    usual, joins = (1, 2) if arguments.smoke else (2, 8) if arguments.quick else (5, 30)
+    given = None if arguments.smoke else arguments.rounds
+    arguments.rounds, arguments.joins = given or usual, given or joins
     os.environ["ZKC_BUILD_DIR"] = str(arguments.build)  # where lib looks for our programs
     arguments.programs = arguments.build / "tests" / "bench"
     return arguments

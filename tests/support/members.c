@@ -64,7 +64,7 @@
 #include <unistd.h>
 #include <zkconsumer/consumer.h>
 
-#define MEMBERS_MAX    64
+#define MEMBERS_MAX    256
 #define STREAMS_MAX    64
 #define PARTITIONS_MAX 1024
 #define WORDS_MAX      64
