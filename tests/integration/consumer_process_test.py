@@ -174,8 +174,9 @@ def test_late_calls(t):
     assert 5 not in world.group.offsets("t").values(), world.group.offsets("t")
     expect("close", members.close_wait("a")[0], "ZKC_OK")
     wanted = {call: "ZKC_ERR_CLOSED" for call in (
-        "subscribe", "assign", "wait", "commit", "commit_wait", "position", "log_end", "seek", "pause",
-        "resume", "owned", "close", "close_wait")}
+        "subscribe", "subscribe_filter", "assign", "wait", "commit", "commit_wait", "position",
+        "log_end", "seek", "offsets_before", "offset_at", "pause", "resume", "owned", "close",
+        "close_wait")}
     wanted.update(next="ZKC_ERR_END", stream_next="ZKC_ERR_END")
     for _ in range(2):
         expect("calls after close", dict(word.split("=") for word in members.ask("late", "a")), wanted)
@@ -196,7 +197,7 @@ def test_fork(t):
     seen = dict(word.split("=") for word in members.wait_for_event("child", "a"))
     expect("calls in the child", {call: code for call, code in seen.items()
                                   if code != "ZKC_ERR_WRONG_PROCESS"}, {})
-    assert len(seen) == 15, seen
+    assert len(seen) == 18, seen
     expect("sockets behind exec", members.wait_for_event("sockets", "a"), ["0"])
     produced = world.produced | world.producer.send_numbered("t", 2, 5)
     Account(produced, members.wait_for_messages(20)).check()

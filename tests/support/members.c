@@ -624,15 +624,18 @@ static void ignore_owned(const struct zkc_owned *owned, void *user)
 static size_t every_call(struct member *m, char *text, size_t size)
 {
     struct zkc_subscription subscription = {"t", 1};
+    struct zkc_filter filter = {.kind = ZKC_FILTER_WHITELIST, .topics = "t", .streams = 1};
     struct zkc_position position = {"t", 0, 0};
     struct zkc_message message;
     int64_t offset;
+    size_t one = 1;
     zkc_stream *stream = m->taker_count ? m->takers[0].stream : NULL;
     const struct {
         const char *name;
         enum zkc_err err;
     } calls[] = {
         {"subscribe", zkc_consumer_subscribe(m->consumer, &subscription, 1)},
+        {"subscribe_filter", zkc_consumer_subscribe_filter(m->consumer, &filter)},
         {"assign", zkc_consumer_assign(m->consumer, &position, 1)},
         {"wait", zkc_consumer_wait(m->consumer, 100)},
         {"next", zkc_consumer_next(m->consumer, 0, &message)},
@@ -642,6 +645,8 @@ static size_t every_call(struct member *m, char *text, size_t size)
         {"position", zkc_consumer_position(m->consumer, "t", 0, &offset)},
         {"log_end", zkc_consumer_log_end(m->consumer, "t", 0, &offset)},
         {"seek", zkc_consumer_seek(m->consumer, "t", 0, 0)},
+        {"offsets_before",
+         zkc_consumer_offsets_before(m->consumer, "t", 0, 0, &offset, &one, 1000)},
         {"offset_at", zkc_consumer_offset_at(m->consumer, "t", 0, 0, &offset, NULL, 1000)},
         {"pause", zkc_consumer_pause(m->consumer, "t", 0)},
         {"resume", zkc_consumer_resume(m->consumer, "t", 0)},
