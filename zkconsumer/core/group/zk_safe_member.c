@@ -11,6 +11,8 @@ void safe_tell_lease(struct zk_safe *m, struct group_outputs *out)
     int64_t end = lease_end_ms(&m->lease);
     if (end == m->lease_told_ms)
         return;
+    if (m->lease_told_ms <= m->now_ms && end > m->now_ms)
+        safe_poke_all(m); /* commits that came while it was over are due */
     m->lease_told_ms = end;
     struct group_output *o = group_emit(out, GROUP_OUT_LEASE);
     o->lease.session_id = m->session_id;
