@@ -244,7 +244,7 @@ static void test_is_told(void **state)
     struct heard heard = {0};
     struct check *c = check_new(&(struct check_options){hear, &heard});
     struct trace_event start = {
-        .type = TRACE_M_START, .src = "m1", .m = "m1", .m_start = {"g_1", NULL, 0, "", 1}};
+        .type = TRACE_M_START, .src = "m1", .m = "m1", .m_start = {"g_1", NULL, 0, "", 1, NULL}};
     struct trace_event own = {.type = TRACE_OWN_BEGIN,
                               .src = "m1",
                               .m = "m1",
