@@ -13,7 +13,7 @@ from lib.testing import timeout
 from lib.waiting import wait_for
 
 FAST = {"tickTime": 100, "minSessionTimeout": 300, "maxSessionTimeout": 60000}
-SETTINGS = {"zookeeper.session.timeout.ms": 500, "rebalance.backoff.ms": 100, "rebalance.max.retries": 100,
+SETTINGS = {"zookeeper.session.timeout.ms": 1000, "rebalance.backoff.ms": 100, "rebalance.max.retries": 100,
             "auto.offset.reset": "smallest"}
 
 
