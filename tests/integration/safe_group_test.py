@@ -328,6 +328,27 @@ def test_close_with_a_message_in_hand(t):
     world.end()
 
 
+def test_pause_resume_and_seek(t):
+    """A pause loses and doubles nothing, also of a message that the application has in its hands; a
+    seek begins there, and what is committed follows."""
+    world = World(t, 1)
+    a = world.join("a")
+    world.settled()
+    for _ in range(5):
+        expect("pause", a.ask("pause", "a", "t", 0)[-1], "ZKC_OK")
+        paused = world.count("a")
+        time.sleep(0.2)
+        assert world.count("a") <= paused + 1, "messages while it is paused"
+        expect("resume", a.ask("resume", "a", "t", 0)[-1], "ZKC_OK")
+        world.flows(["a"])
+    offsets = [m.offset for m in a.messages("a")]
+    expect("offsets", offsets, list(range(len(offsets))))
+    expect("seek", a.ask("seek", "a", "t", 0, 3)[-1], "ZKC_OK")
+    wait_for(lambda: [m.offset for m in a.messages("a")].count(3) == 2, "offset 3 once more")
+    # C4, C5: the checker knows of no seeks
+    world.end(duplicates_max=10000, except_for=("C4", "C5"))
+
+
 # ---- eviction ----
 
 def test_an_application_that_stops_polling(t):

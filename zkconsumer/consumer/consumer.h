@@ -76,14 +76,14 @@ struct waiting_for {
 struct safe_parts {
     struct gate_lease *lease; /* of the session; NULL: none yet */
     int64_t lease_session;
-    int64_t lease_end_ms;    /* INT64_MIN: over, INT64_MAX: without end */
-    int64_t polled_ms;       /* when the application was last seen to ask for messages */
-    bool is_evicted;          /* everything is given back, until its session is closed */
-    bool is_evicting;        /* the session of an evicted member is being closed */
-    bool is_session_closed;  /* it has been: GROUP_IN_SESSION_CLOSED waits to be fed */
-    bool is_session_wanted;  /* a new one could not be opened for lack of memory */
-    bool was_polled;         /* GROUP_IN_POLLED waits to be fed */
-    struct observer *observer; /* zookeeper.observer=process */
+    int64_t lease_end_ms;         /* INT64_MIN: over, INT64_MAX: without end */
+    int64_t polled_ms;            /* when the application was last seen to ask for messages */
+    bool is_evicted;              /* everything is given back, until its session is closed */
+    bool is_evicting;             /* the session of an evicted member is being closed */
+    bool is_session_closed;       /* it has been: GROUP_IN_SESSION_CLOSED waits to be fed */
+    bool is_session_wanted;       /* a new one could not be opened for lack of memory */
+    bool was_polled;              /* GROUP_IN_POLLED waits to be fed */
+    struct observer *observer;    /* zookeeper.observer=process */
     struct group_claim *starting; /* claimed; the application is told in the loop's next turn */
     size_t starting_count, starting_cap;
     struct loop_item start;

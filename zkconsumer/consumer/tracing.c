@@ -522,7 +522,8 @@ static int64_t lease_end_ns(int64_t end_ms)
 
 void tracing_lease(struct tracing *t, int64_t session_id, int64_t end_ms)
 {
-    int64_t until_ns = t ? lease_end_ns(end_ms) : 0; /* before the event: one that is over is over */
+    int64_t until_ns =
+        t ? lease_end_ns(end_ms) : 0; /* before the event: one that is over is over */
     struct json *j = begin(t, TRACE_ATTEMPTS, "lease");
     if (!j)
         return;

@@ -159,6 +159,63 @@ static void test_positions_that_move_without_a_hand_over(void **state)
     gate_lease_unref(lease);
 }
 
+/* A pause or a seek puts a new claim in the place of one of which a message may still be out. */
+static void replaced(bool is_continuation)
+{
+    struct gate_lease *lease = lease_until(100);
+    struct claim *old = claim_under(lease, NULL, 5);
+    assert_int_equal(claim_pass(old, 5), GATE_PASSED);
+    assert_int_equal(claim_close(old, GATE_REVOKED), 6);
+    struct claim *new = claim_under(lease, NULL, is_continuation ? 6 : 100);
+    claim_replace(new, claim_ref(old), is_continuation);
+    /* What lies between is finished only when the old message is; a seek leaves it behind. */
+    assert_int_equal(claims_finished(new), is_continuation ? 5 : 100);
+    assert_false(claims_drained(new, false));
+    assert_int_equal(claim_pass(new, is_continuation ? 6 : 100), GATE_PASSED);
+    finish(new, is_continuation ? 7 : 101, ZKC_OK, false);
+    assert_int_equal(claims_finished(new), is_continuation ? 5 : 101);
+    assert_false(claims_drained(new, true));
+    finish(old, 6, ZKC_OK, true); /* the loop wants to hear of the old one, too */
+    assert_true(claims_drained(new, true));
+    assert_int_equal(claims_finished(new), is_continuation ? 7 : 101);
+    assert_null(new->older); /* done with */
+    claims_end(claim_ref(new));
+    finish(new, 7, ZKC_ERR_NOT_OWNED, false);
+    claim_unref(new);
+    claim_unref(old);
+    gate_lease_unref(lease);
+}
+
+static void test_claims_that_replace_each_other(void **state)
+{
+    (void)state;
+    replaced(true);
+    replaced(false);
+}
+
+static void test_the_end_of_claims_makes_all_void(void **state)
+{
+    (void)state;
+    struct gate_lease *lease = lease_until(100);
+    struct claim *claims[3];
+    for (int i = 0; i < 3; i++) {
+        claims[i] = claim_under(lease, NULL, i);
+        assert_int_equal(claim_pass(claims[i], i), GATE_PASSED);
+        if (i > 0)
+            claim_replace(claims[i], claim_ref(claims[i - 1]), true);
+    }
+    assert_int_equal(claims_finished(claims[2]), 0); /* the first that is out holds up the rest */
+    claims_end(claim_ref(claims[2]));
+    for (int i = 0; i < 3; i++) {
+        finish(claims[i], i + 1, ZKC_ERR_NOT_OWNED, false);
+        claim_unref(claims[i]);
+    }
+    gate_lease_unref(lease);
+    assert_int_equal(claims_finished(NULL), -1);
+    assert_true(claims_drained(NULL, true));
+    claims_end(NULL);
+}
+
 /* A thread that takes and finishes against a loop that closes and waits for the drain: what the
  * loop then believes to be finished is all that was handed out, and it always hears of it. */
 struct race {
@@ -705,6 +762,8 @@ int main(void)
         cmocka_unit_test(test_a_lease_begins_over),
         cmocka_unit_test(test_finished_follows_what_was_handed_out),
         cmocka_unit_test(test_positions_that_move_without_a_hand_over),
+        cmocka_unit_test(test_claims_that_replace_each_other),
+        cmocka_unit_test(test_the_end_of_claims_makes_all_void),
         cmocka_unit_test(test_draining_races_with_the_taking_thread),
         cmocka_unit_test(test_an_ended_lease_stops_another_thread),
         T(test_asking_for_the_next_finishes_the_one_before),
