@@ -36,9 +36,9 @@ def told(process, name):
 class World:
     """A cluster with one topic and its traffic, and members of the group g by name."""
 
-    def __init__(self, t, partitions=4, rate=20):
+    def __init__(self, t, partitions=4, rate=20, zookeeper="3.8"):
         self.t, self.partitions = t, partitions
-        self.cluster = t.cluster(zookeeper_properties=TICK)
+        self.cluster = t.cluster(zookeeper=zookeeper, zookeeper_properties=TICK)
         self.cluster.create_topic("t", partitions)
         self.group = t.group(self.cluster, "g")
         self.proxy = t.zookeeper_proxy(self.cluster)
@@ -116,10 +116,10 @@ class World:
 
 # ---- joining and leaving ----
 
-def test_join_and_leave(t):
+def join_and_leave(t, zookeeper):
     """Nothing is delivered twice, and what does not move flows on: each member is told only of what
     comes and goes."""
-    world = World(t)
+    world = World(t, zookeeper=zookeeper)
     a = world.join("a")
     world.settled()
     b = world.join("b")
@@ -131,6 +131,35 @@ def test_join_and_leave(t):
     expect("what b was told at last", told(b, "b"), [["assign", {0, 1, 2, 3}]])
     expect("reports", b.reports("b"), [])
     world.end()
+
+
+def test_join_and_leave(t):
+    join_and_leave(t, "3.8")
+
+
+def test_join_and_leave_on_zookeeper_3_4(t):
+    join_and_leave(t, "3.4")
+
+
+def test_a_filter_and_several_streams(t):
+    """Topics that appear under a filter are claimed, several streams share them."""
+    world = World(t)
+    a = t.our_members(world.cluster, "g", "ours-a")
+    a.open("a", SAFE)
+    a.filter("a", "white_list", 2, "t|u.*")
+    world.group.wait_for_exact_owners("t", range_layout(4, ["g_a-0", "g_a-1"]))
+    world.cluster.create_topic("unheard", 3)
+    owners = world.group.wait_until_owned("unheard", 3)
+    assert set(owners.values()) == {"g_a-0", "g_a-1"}, owners
+    sent = world.t.producer(world.cluster).send_numbered("unheard", 3, 5)
+    wait_for(lambda: len([m for m in a.messages("a") if m.topic == "unheard"]) == len(sent), "its messages")
+    written = set(world.traffic.stop())
+    wait_for(lambda: written <= {(m.partition, m.offset) for m in a.messages("a") if m.topic == "t"},
+             "the last messages")
+    expect("close", a.close_wait("a")[0], "ZKC_OK")
+    Account(written, [m for m in a.messages("a") if m.topic == "t"]).check()
+    expect("committed", world.group.offsets("unheard"), {p: 5 for p in range(3)})
+    a.finish()
 
 
 def test_a_member_that_is_killed(t):
@@ -362,6 +391,24 @@ def test_an_application_that_stops_polling(t):
     wait_for(lambda: world.group.members() == ["g_b"], "a to be gone", 10)
     world.settled(["b"])
     a.take("a", -1)
+    world.settled()
+    world.end(duplicates_max=1)
+
+
+def test_close_of_an_evicted_member(t):
+    """It has nothing to give back and no session: closing takes no time."""
+    world = World(t)
+    a = world.join("a", {"max.poll.interval.ms": 1000})
+    world.settled()
+    a.take("a", 1)
+    a.wait_for_report("a", "max.poll.interval.ms", 30)
+    wait_for(lambda: world.group.members() == [], "a to be gone", 10)
+    code, took_ms = a.close_wait("a")
+    expect("close", code, "ZKC_OK")
+    assert took_ms < 3000, took_ms
+    world.there.pop("a")
+    world.gone.append(a)
+    world.join("b")
     world.settled()
     world.end(duplicates_max=1)
 
