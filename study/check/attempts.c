@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS_ROUNDING_NS (2 * MS) /* the machine's time is in milliseconds */
-#define CLOCK_PPM_MAX  1000     /* a member's clock may run so much too fast */
+#define MS_ROUNDING_NS (2 * MS)     /* the machine's time is in milliseconds */
+#define CHANGE_NS      (60000 * MS) /* a registration is gone for sure so long after its member */
+#define CLOCK_PPM_MAX  1000         /* a member's clock may run so much too fast */
 
 static const char *topic_of(const struct check *c, const struct pair *x)
 {
@@ -166,9 +167,10 @@ static void take_start(struct check *c, const struct trace_event *e)
     s->topics = (const char **)copy_texts(e->m_start.topics, e->m_start.topic_count);
     s->count = s->topics ? e->m_start.topic_count : 0;
     c->failed = c->failed || !s->topics;
-    s->streams = e->m_start.streams;
-    if (!s->streams && c->is_virtual)
-        s->streams = 1;
+    int32_t streams = e->m_start.streams || !c->is_virtual ? e->m_start.streams : 1;
+    if (i != before && s->streams != streams)
+        s->changed_ns = e->t_ns;
+    s->streams = streams;
     const struct settings *set = settings_of(c, e->m);
     const char *strategy = *e->m_start.strategy ? e->m_start.strategy : set ? set->strategy : "";
     snprintf(s->strategy, sizeof s->strategy, "%s", strategy);
@@ -290,6 +292,19 @@ static bool is_decided(const struct assignment *a, const struct group *g, size_t
     return true;
 }
 
+/* A member of the view has come back as another than it was: by which of the two the view was read
+ * cannot be told. */
+static bool has_changed(const struct check *c, const struct kept_view *v)
+{
+    for (size_t i = 0; i < v->member_count; i++) {
+        uint32_t id = names_find(&c->id_names, v->members[i], 0);
+        const struct subscription *s = id == NAMES_NONE ? NULL : &c->subscriptions[id];
+        if (s && s->changed_ns && c->now_ns - s->changed_ns < CHANGE_NS)
+            return true;
+    }
+    return false;
+}
+
 static void take_decide(struct check *c, const struct trace_event *e)
 {
     const struct member *m = member_of(c, e->m, NULL);
@@ -315,8 +330,12 @@ static void take_decide(struct check *c, const struct trace_event *e)
     strategy = strategy_in(c, v, &c->subscriptions[id], strategy);
     enum zkc_err err = assign_group(strategy, &g.group, &a, &why);
     if (!err) {
-        checked(c, CHECK_C7);
-        if (!is_decided(&a, &g, self, e))
+        bool is_decided_so = is_decided(&a, &g, self, e);
+        bool is_unsure = !is_decided_so && has_changed(c, v);
+        c->unknown_ids += is_unsure;
+        if (!is_unsure)
+            checked(c, CHECK_C7);
+        if (!is_decided_so && !is_unsure)
             violated(c, CHECK_C7, UINT64_MAX,
                      "%s wants %zu partitions of a view of %zu members and %zu partitions; by %s "
                      "it has %zu, or others",

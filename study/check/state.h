@@ -140,8 +140,9 @@ struct source {
 struct subscription { /* of a consumer id */
     const char **topics;
     size_t count;
-    int32_t streams; /* 0: not known */
-    bool knows_ceil; /* in safe mode: declares so */
+    int32_t streams;     /* 0: not known */
+    bool knows_ceil;     /* in safe mode: declares so */
+    uint64_t changed_ns; /* when it last subscribed otherwise than before; 0: never */
     char strategy[16];
 };
 

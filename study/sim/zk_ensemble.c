@@ -163,36 +163,60 @@ struct zk_server *zk_ensemble_leader(struct zk_ensemble *e)
 
 /* ---- writes by nobody ---- */
 
+static void admin_send(struct zk_ensemble *e, struct zk_admin_write *w, struct zk_server *leader)
+{
+    struct zk_request *r = pool_take(e->pool, sizeof *r);
+    r->type = MSG_ZK_FORWARD;
+    r->what = w->what;
+    r->session = w->session;
+    r->origin = -1;
+    r->xid = w->id;
+    r->write = w->write;
+    r->write.data = w->write.data ? value_ref(w->write.data) : NULL;
+    w->sent_to = leader->index;
+    w->sent_in = leader->turn;
+    zk_quorum_submit(leader, r);
+}
+
+/* What was given to a leader that leads no more is given to the next, in the same order. */
 static void admin_turn(void *actor, void *arg)
 {
     struct zk_ensemble *e = actor;
     struct zk_server *leader = zk_ensemble_leader(e);
     (void)arg;
     e->is_admin_polling = false;
-    while (leader && e->admin) {
-        struct zk_admin_write *w = e->admin;
-        struct zk_request *r = pool_take(e->pool, sizeof *r);
-        r->type = MSG_ZK_FORWARD;
-        r->what = w->what;
-        r->session = w->session;
-        r->origin = -1;
-        r->write = w->write;
-        e->admin = w->next;
-        pool_give(e->pool, w);
-        zk_quorum_submit(leader, r);
-    }
-    if (!e->admin) {
-        e->admin_end = &e->admin;
+    for (struct zk_admin_write *w = leader ? e->admin : NULL; w; w = w->next)
+        if (w->sent_to != leader->index || w->sent_in != leader->turn)
+            admin_send(e, w, leader);
+    if (!e->admin)
         return;
-    }
     e->is_admin_polling = true;
     kernel_at(e->kernel, e->kernel->now_ns + ADMIN_NS, admin_turn, e, NULL);
+}
+
+void zk_admin_committed(struct zk_ensemble *e, const struct zk_txn *x)
+{
+    if (x->origin >= 0 || x->xid == 0)
+        return;
+    for (struct zk_admin_write **at = &e->admin; *at; at = &(*at)->next) {
+        struct zk_admin_write *w = *at;
+        if (w->id != x->xid)
+            continue;
+        *at = w->next;
+        if (!*at)
+            e->admin_end = at;
+        value_unref(e->pool, w->write.data);
+        pool_give(e->pool, w);
+        return;
+    }
 }
 
 static void add_admin(struct zk_ensemble *e, struct zk_admin_write write)
 {
     struct zk_admin_write *w = pool_take(e->pool, sizeof *w);
     *w = write;
+    w->id = ++e->admin_writes;
+    w->sent_to = -1;
     *e->admin_end = w;
     e->admin_end = &w->next;
     if (e->is_admin_polling)

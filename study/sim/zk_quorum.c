@@ -133,6 +133,7 @@ static void add_history(struct zk_server *leader, struct zk_txn *x)
         }
     }
     e->history[e->history_count++] = zk_txn_ref(x);
+    zk_admin_committed(e, x);
     if (e->on_commit)
         e->on_commit(e->user, x, leader);
     zk_tree_apply(&e->truth, x, NULL, NULL);

@@ -130,8 +130,12 @@ struct zk_server {
     struct zk_sync_waiter *syncs, **syncs_end;
 };
 
+/* A write of an administrator, who tries again until it is committed. */
 struct zk_admin_write {
     struct zk_admin_write *next;
+    uint32_t id;      /* from 1: xid of its transaction */
+    int sent_to;      /* leader that has it; -1: none */
+    uint32_t sent_in; /* turn of it */
     enum zk_do what;
     uint64_t session; /* CLOSE: whose */
     struct zk_write write;
@@ -153,7 +157,8 @@ struct zk_ensemble {
     struct stream election_stream;
     uint64_t elect_at_ns; /* SIM_NEVER: no election */
     bool is_polling;
-    struct zk_admin_write *admin, **admin_end; /* wait for a leader */
+    struct zk_admin_write *admin, **admin_end; /* not committed, oldest first */
+    uint32_t admin_writes;                     /* so far */
     bool is_admin_polling;
     /* told of each transaction at its commit, by the leader; before any server applies it */
     void (*on_commit)(void *user, const struct zk_txn *x, const struct zk_server *leader);
@@ -172,6 +177,8 @@ void zk_ensemble_start(struct zk_ensemble *e);
 
 /* A write by nobody's session, or the end of one, as soon as there is a leader. `data` is copied.
  */
+/* A transaction has been committed: it may be an administrator's. */
+void zk_admin_committed(struct zk_ensemble *e, const struct zk_txn *x);
 void zk_ensemble_write(struct zk_ensemble *e, enum zk_do what, const char *path, const char *data);
 void zk_ensemble_close_session(struct zk_ensemble *e, uint64_t session);
 
