@@ -8,6 +8,7 @@
 #include <event2/listener.h>
 #include <event2/util.h>
 #include <inttypes.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -273,6 +274,14 @@ static void on_server_event(struct bufferevent *server, short what, void *arg)
         link_end(l, "server", true);
 }
 
+/* Frames pass as they come: answers to requests that were sent in a row must not wait, each for the
+ * one before to be acknowledged. */
+static void send_at_once(struct bufferevent *link)
+{
+    int on = 1;
+    setsockopt(bufferevent_getfd(link), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
 static bool connect_server(struct link *l, const struct server *s)
 {
     l->server = bufferevent_socket_new(l->r->base, -1, BEV_OPT_CLOSE_ON_FREE);
@@ -281,8 +290,10 @@ static bool connect_server(struct link *l, const struct server *s)
     bufferevent_setcb(l->server, on_server_read, on_server_written, on_server_event, l);
     bufferevent_setwatermark(l->server, EV_READ, 0, TAP_FRAME_MAX + 4);
     bufferevent_enable(l->server, EV_READ | EV_WRITE);
-    return bufferevent_socket_connect(l->server, (const struct sockaddr *)&s->address,
-                                      s->address_len) == 0;
+    if (bufferevent_socket_connect(l->server, (const struct sockaddr *)&s->address, s->address_len))
+        return false;
+    send_at_once(l->server);
+    return true;
 }
 
 static void on_accept(struct evconnlistener *evl, evutil_socket_t fd, struct sockaddr *address,
@@ -311,6 +322,7 @@ static void on_accept(struct evconnlistener *evl, evutil_socket_t fd, struct soc
     r->links = l;
     bufferevent_setcb(client, on_client_read, on_client_written, on_client_event, l);
     bufferevent_setwatermark(client, EV_READ, 0, TAP_FRAME_MAX + 4);
+    send_at_once(client);
     const struct server *s = &r->servers[r->server_next++ % r->server_count];
     tap_opened(&l->tap, now(r), s->name, &r->line);
     write_line(r);

@@ -22,8 +22,9 @@ QUIET_S = 0.5  # nobody but probes and pings has asked for anything
 PATIENCE_S = 300
 SETTINGS = {"zookeeper.session.timeout.ms": 30000, "auto.commit.interval.ms": 600000}
 PATIENT = {"rebalance.max.retries": 1000}  # or some would give up, and no figure would be finite
-KINDS = {"Java 0.8.2.2": PATIENT, "compat": {"zookeeper.mode": "compat", **PATIENT},
-         "safe": {"zookeeper.mode": "safe"}}
+RANGE = {"partition.assignment.strategy": "range"}  # what Java members do
+KINDS = {"Java 0.8.2.2": PATIENT, "compat": {"zookeeper.mode": "compat", **RANGE, **PATIENT},
+         "safe": {"zookeeper.mode": "safe", **RANGE}}
 NO_OPERATIONS = {"ping", "closeSession", "setWatches", "setWatches2", "auth"}
 CROWD = 2000
 CROWD_AIM_S = 2
@@ -56,6 +57,7 @@ class Wire:
         self.file, self.rest = open(path, "rb"), b""
         self.is_safe = is_safe
         self.owners = {}     # partition -> thread
+        self.changed = {}    # partition -> zxid: answers on two links may pass in the wrong order
         self.requests = {}   # (connection, xid) -> line
         self.claims = {}     # connection -> {partition: ns}, of the attempt under way (Java, compat)
         self.failed = set()  # connections whose attempt met a conflict
@@ -120,9 +122,9 @@ class Wire:
         if request["op"] == "multi":
             if not any(part["op"] == "error" for part in line["results"]):
                 for part in request["ops"]:
-                    self.written(part, connection, line["ns"])
+                    self.written(part, line)
         elif not line.get("err"):
-            self.written(request, connection, line["ns"])
+            self.written(request, line)
         elif request["op"] == "create" and of_partition(request, "owners") is not None:
             self.failed.add(connection)
         kind = {"exists": "owners", "getData": "offsets"}.get(request["op"])
@@ -134,19 +136,22 @@ class Wire:
                 del self.reads[connection, partition]
                 self.flowing[connection, partition] = line["ns"]
 
-    def written(self, part, connection, ns):
-        partition = of_partition(part, "owners")
-        if partition is None:
+    def written(self, part, line):
+        partition, connection = of_partition(part, "owners"), line["c"]
+        if partition is None or part["op"] not in ("create", "delete"):
             return
-        if part["op"] == "create":
-            self.owners[partition] = part["data"]
-            if self.is_safe:
-                self.reads[connection, partition] = {"owners", "offsets"}
-            else:
-                self.claims.setdefault(connection, {})[partition] = ns
-        elif part["op"] == "delete":
+        is_claim = part["op"] == "create"
+        if line["zxid"] > self.changed.get(partition, 0):
+            self.changed[partition] = line["zxid"]
             self.owners.pop(partition, None)
+            if is_claim:
+                self.owners[partition] = part["data"]
+        if not is_claim:
             self.claims.get(connection, {}).pop(partition, None)
+        elif self.is_safe:
+            self.reads[connection, partition] = {"owners", "offsets"}
+        else:
+            self.claims.setdefault(connection, {})[partition] = line["ns"]
 
     def gone(self, line):
         self.end_attempt(line["c"])

@@ -41,12 +41,15 @@ class World:
         self.cluster = t.cluster(zookeeper=zookeeper, zookeeper_properties=TICK)
         self.cluster.create_topic("t", partitions)
         self.group = t.group(self.cluster, "g")
-        self.proxy = t.zookeeper_proxy(self.cluster)
+        self.proxy = self.make_proxy()
         self.traffic = Traffic(self.cluster, "t", rate)
         t.defer(self.traffic.close)
         self.gone = []      # processes that are no more, with what they received
         self.there = {}     # name -> its process
         self.traces = []
+
+    def make_proxy(self):
+        return self.t.zookeeper_proxy(self.cluster)
 
     def join(self, name, settings=None, process=None):
         process = process or self.t.our_members(self.cluster, "g", "ours-" + name)
