@@ -1,6 +1,7 @@
 """The program on a real 0.8.2.2 cluster: what consume reads, counts and commits, what produce refuses,
 and the examples."""
 import json
+import re
 import signal
 import subprocess
 
@@ -57,7 +58,8 @@ def test_everything_that_is_there(t):
                            for p in range(2) for i in range(10)), lines
     assert offsets(cluster, "g") == {0: 10, 1: 10}
     lines, told = consume(cluster, "-t", "t", "-G", "g", "--from-beginning", "-e")
-    assert lines == [] and "--from-beginning has no effect on 2 of 2 partitions" in told, told
+    without = re.findall(r"--from-beginning has no effect on (\d) of (\d) partitions", told)  # as they come
+    assert lines == [] and [sum(map(int, numbers)) for numbers in zip(*without)] == [2, 2], told
 
     lines, _ = consume(cluster, "-t", "t", "--from-beginning", "-e", "-J", "-q")
     assert json.loads(lines[0]) == {"topic": "t", "partition": 0, "offset": 0, "tstype": "unknown",
