@@ -242,10 +242,23 @@ def test_a_silent_link(t):
 
 
 def test_same_session_again(t):
+    same_session_again(t, {})
+
+
+def test_same_session_again_fenced_by_the_connection(t):
+    # SF2: the checker keeps fewer leases than the cuts of a second make here
+    same_session_again(t, {"zookeeper.fence": "disconnect"}, except_for=("SF2",))
+
+
+def test_same_session_again_with_probes_by_sync(t):
+    same_session_again(t, {"zookeeper.lease.probe": "sync"})
+
+
+def same_session_again(t, settings, except_for=()):
     """A link that breaks again and again, for less than the lease: no partition is given back, nothing
     is read again, nothing comes twice, and the session is the same."""
     world = World(t)
-    a = world.join("a", {"zookeeper.session.timeout.ms": 10000})
+    a = world.join("a", {"zookeeper.session.timeout.ms": 10000, **settings})
     world.settled()
     session = world.group.member_session("g_a")
     for _ in range(15):
@@ -254,7 +267,7 @@ def test_same_session_again(t):
     expect("session", world.group.member_session("g_a"), session)
     expect("what a was told", told(a, "a"), [["assign", {0, 1, 2, 3}]])
     expect("claims", world.group.owner_sessions("t"), {p: session for p in range(4)})
-    world.end()
+    world.end(except_for=except_for)
 
 
 def test_delivery_resumes_in_the_same_session(t):

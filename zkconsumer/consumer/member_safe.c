@@ -132,10 +132,9 @@ static void take_lease(zkc_consumer *c, const struct group_output *o)
     struct safe_parts *p = &c->safe_parts;
     if (!p->lease || o->lease.session_id != p->lease_session)
         return; /* of a session that is over, for good */
-    if (o->lease.end_ms == INT64_MIN)
-        gate_lease_end(p->lease);
-    else
-        gate_lease_move(p->lease, o->lease.end_ms);
+    /* Not at all may be for now only (zookeeper.fence=disconnect); the end of the session is for
+     * good, see member_safe_session_over(). */
+    gate_lease_move(p->lease, o->lease.end_ms == INT64_MIN ? 0 : o->lease.end_ms);
     p->lease_end_ms = o->lease.end_ms;
     p->leases++;
     tracing_lease(c->tracing, p->lease_session, o->lease.end_ms);

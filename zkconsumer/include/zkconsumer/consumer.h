@@ -92,8 +92,9 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_assign(zkc_consumer *consumer,
                                                         const struct zkc_position *list,
                                                         size_t count);
 
-/* Waits until the first rebalance has ended (as createMessageStreams does), with a group; or until
- * ZooKeeper is connected, without. Not on the loop's thread (ZKC_ERR_INVALID).
+/* Waits, with a group, until the first rebalance has ended (as createMessageStreams does), in safe
+ * until the member has all of its share; without, until ZooKeeper is connected. Not on the loop's
+ * thread (ZKC_ERR_INVALID).
  *
  * ZKC_ERR_TIMED_OUT, ZKC_ERR_CLOSED
  * ZKC_ERR_UNREACHABLE  zookeeper.connection.timeout.ms passed without a connection
