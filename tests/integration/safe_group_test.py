@@ -144,6 +144,51 @@ def test_join_and_leave_on_zookeeper_3_4(t):
     join_and_leave(t, "3.4")
 
 
+def without(t, key, value, duplicates_max=0):
+    """A group without one of the rules of safe mode: it works, and nothing is lost."""
+    world = World(t)
+    world.join("a", {key: value})
+    world.settled()
+    world.join("b", {key: value})
+    world.settled()
+    world.leave("a")
+    world.settled()
+    # a rule that is taken out may break what it is for
+    world.end(duplicates_max, except_for=("SF1", "SF2", "SF3", "SF5", "SF8"))
+
+
+def test_claims_one_by_one(t):
+    without(t, "zookeeper.claim", "single")
+
+
+def test_blind_releases(t):
+    without(t, "zookeeper.release", "blind")
+
+
+def test_blind_commits(t):
+    without(t, "zookeeper.commit", "blind")
+
+
+def test_owners_that_are_not_watched(t):
+    without(t, "zookeeper.watch.owners", "false")
+
+
+def test_everything_is_given_back_at_each_change(t):
+    without(t, "zookeeper.keep.unmoved", "false")
+
+
+def test_each_event_is_a_round(t):
+    without(t, "zookeeper.coalesce", "false")
+
+
+def test_sync_before_each_view(t):
+    without(t, "zookeeper.sync.before.read", "true")
+
+
+def test_no_fence(t):
+    without(t, "zookeeper.fence", "none")
+
+
 def test_a_filter_and_several_streams(t):
     """Topics that appear under a filter are claimed, several streams share them."""
     world = World(t)
