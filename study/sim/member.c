@@ -24,20 +24,21 @@ uint64_t member_local_ns(const struct member *m)
     return to_local(m, world_now(m->world));
 }
 
-/* The first time of the world at which the member's clock shows it. */
+/* The first time of the world at which the member's clock shows it, or more. The clock gains ppm
+ * nanoseconds at the end of each millisecond: within millisecond k it shows k * pace and so many
+ * nanoseconds more as have passed of it. */
 static uint64_t to_world(const struct member *m, uint64_t local_ns)
 {
     int64_t ppm = m->plan.config.clock_ppm;
     if (!ppm || local_ns >= INT64_MAX)
         return local_ns;
-    uint64_t t = local_ns - (uint64_t)((int64_t)(local_ns / 1000000) * ppm);
-    while (t > 0 && to_local(m, t) >= local_ns)
-        t -= t < 1000000 ? t : 1000000;
-    while (to_local(m, t) < local_ns) {
-        uint64_t missing = local_ns - to_local(m, t);
-        t += missing > 1000 ? missing / 2 : 1;
-    }
-    return t;
+    uint64_t pace = (uint64_t)(1000000 + ppm), k, last = 999999;
+    if (ppm > 0)
+        k = local_ns / pace;
+    else
+        k = local_ns > last ? (local_ns - last + pace - 1) / pace : 0;
+    uint64_t begin = k * pace, into = local_ns > begin ? local_ns - begin : 0;
+    return k * 1000000 + (into > last ? 1000000 : into);
 }
 
 uint64_t member_lease_end_ns(const struct member *m)
