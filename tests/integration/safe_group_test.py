@@ -621,6 +621,7 @@ def churn(t, seconds, seed):
         world.join(name)
 
     def come_and_go(name):
+        world.there[name].wait_for_event("streams", name)  # who waits for them must not be cut short
         world.leave(name)
         time.sleep(luck.random())
         world.join(name)
@@ -658,6 +659,8 @@ def churn(t, seconds, seed):
         return True
 
     wait_for(is_settled, "the group to settle", 60)
+    for name in names:
+        world.there[name].wait_for_event("streams", name)
     # SF3: members that begin late make the checker's clock run ahead, past the ends of leases
     world.end(duplicates_max=1000000, except_for=("SF3",))
     delivered = len(world.messages())
