@@ -77,6 +77,14 @@ static size_t part_count(const struct item *i)
     return i->op == CAPTURE_MULTI ? i->part_count : 1;
 }
 
+static bool is_of_checks(const struct item *i)
+{
+    for (size_t p = 0; i->op == CAPTURE_MULTI && p < i->part_count; p++)
+        if (i->parts[p].op != CAPTURE_CHECK)
+            return false;
+    return i->op == CAPTURE_MULTI;
+}
+
 static uint64_t owner_of(const struct nodes *n, uint32_t path)
 {
     return n->owners[path] ? n->owners[path] : n->by_stat[path];
@@ -333,6 +341,8 @@ static void emit_write(struct import *x, const struct write *w, struct nodes *n)
     if (i->op == CAPTURE_DELETE && i->path != IMPORT_NONE && owner_of(n, i->path))
         i->foreign = owner_of(n, i->path) != i->session;
     uint32_t count = 0, number = 0;
+    if (is_of_checks(i) && !x->is_scene)
+        emit(x, w, "error", "", 0); /* as a simulated world tells it: it changes nothing */
     for (size_t p = 0; p < part_count(i); p++)
         count += part_of(x, i, p, &part) && is_told(x, &part);
     for (size_t p = 0; p < part_count(i); p++)
