@@ -272,6 +272,7 @@ static void take_other(struct check *c, const struct trace_event *e)
         break;
     case TRACE_FAULT:
         c->watches_overtaken = c->watches_overtaken || strcmp(e->fault.kind, "delay_watch") == 0;
+        c->unregistered += strcmp(e->fault.kind, "unregister") == 0;
         c->fault_ns = e->t_ns;
         break;
     case TRACE_HEAL: c->fault_ns = e->t_ns; break;

@@ -443,8 +443,11 @@ const char *check_safe_unknown(const struct check *c, enum check_id id)
         if (!is_all_safe(c))
             return "not promised beside members of another mode";
         return c->has_txns ? NULL : "the trace has no writes of the ensemble (zk_txn)";
-    case CHECK_SF6:
-    case CHECK_SF8: return c->has_txns ? NULL : "the trace has no writes of the ensemble (zk_txn)";
+    case CHECK_SF8:
+        if (c->tallies[id].checked)
+            return NULL; /* stops are checked without the writes, too */
+    /* fall through */
+    case CHECK_SF6: return c->has_txns ? NULL : "the trace has no writes of the ensemble (zk_txn)";
     default:
         if (!is_all_safe(c))
             return "not promised beside members of another mode";

@@ -52,7 +52,7 @@ struct pair {
 };
 
 #define PAUSES_KEPT 16
-#define LEASES_KEPT 8
+#define LEASES_KEPT 64
 
 struct member {
     bool is_live, is_suspended, is_connected;
@@ -199,6 +199,7 @@ struct check {
     bool has_end, is_over;
     bool watches_overtaken; /* a fault let answers overtake notifications */
     uint64_t fault_ns;      /* the last fault or heal */
+    uint64_t unregistered;  /* ids nodes that somebody was told to delete, and has not yet */
     char phase[16];
     char *foreign; /* a consumer id without trace */
     uint64_t unknown_exits;

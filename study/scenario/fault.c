@@ -36,6 +36,7 @@ static const struct kind {
     {"topic", SIM_TOPIC, TOPIC, .has_to = true, .has_rate = true,
      .form = "topic NAME to N [rate R]"},
     {"leader", SIM_LEADER, TOPIC, .form = "leader TOPIC/P to BROKER"},
+    {"unregister", SIM_UNREGISTER, MEMBER, .form = "unregister WHO"},
 };
 
 static const char *const points[SIM_POINT_COUNT] = {

@@ -1,4 +1,5 @@
 #include "study/sim/world.h"
+#include "zkconsumer/core/zk/path.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@ const char *sim_fault_kind_name(enum sim_fault_kind kind)
     static const char *const names[SIM_FAULT_KIND_COUNT] = {
         "join",      "leave",    "crash",       "suspend",    "expire", "cut",
         "reset",     "delay",    "delay_watch", "lose_reply", "lag",    "stall",
-        "slow_stop", "slow_app", "partitions",  "topic",      "leader"};
+        "slow_stop", "slow_app", "partitions",  "topic",      "leader", "unregister"};
     return names[kind];
 }
 
@@ -240,6 +241,16 @@ bool faults_lose_answer(struct sim *w, const struct node *client, enum zk_do wha
     return false;
 }
 
+static bool unregister(struct sim *w, const struct member *m)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s/ids/%s", ZK_PATH_CONSUMERS, w->group, m->whole_id);
+    if (m->life == MEMBER_DOWN || !sim_node(w, path, NULL, NULL))
+        return false;
+    zk_ensemble_write(&w->zk, ZK_DO_DELETE, path, NULL);
+    return true;
+}
+
 static bool act_on_member(struct fault_state *f, struct member *m, bool is_on)
 {
     const struct sim_member_config *c = &m->plan.config;
@@ -259,6 +270,7 @@ static bool act_on_member(struct fault_state *f, struct member *m, bool is_on)
             return false;
         zk_ensemble_close_session(&f->world->zk, m->zk.session);
         return true;
+    case SIM_UNREGISTER: return is_on && unregister(f->world, m);
     case SIM_LOSE_REPLY: return is_on && lose_reply(f, m);
     case SIM_DELAY_WATCH: m->watch_delay_ns = is_on ? f->fault.value_ns : 0; return true;
     case SIM_SLOW_STOP: m->stop_ns = is_on ? f->fault.value_ns : c->stop_ns; return true;

@@ -117,8 +117,9 @@ enum sim_fault_kind {
     SIM_PARTITIONS,  /* topic: has `count` partitions from now on */
     SIM_TOPIC,       /* topic: is created, with `count` partitions and rate value_ns (mHz) */
     SIM_LEADER,      /* topic, partition `count`: is led by the broker named by peer */
+    SIM_UNREGISTER,  /* somebody deletes the member's ids node */
 };
-#define SIM_FAULT_KIND_COUNT (SIM_LEADER + 1)
+#define SIM_FAULT_KIND_COUNT (SIM_UNREGISTER + 1)
 const char *sim_fault_kind_name(enum sim_fault_kind kind); /* "join", "lose_reply", ... */
 
 /* A point of the protocol: a member is about to send this operation, or was told this. */

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ALL_KINDS (((1u << SIM_FAULT_KIND_COUNT) - 1) & ~(1u << SIM_TOPIC))
+#define KIND_COUNT (SIM_LEADER + 1) /* later kinds happen on request alone */
+#define ALL_KINDS  (((1u << KIND_COUNT) - 1) & ~(1u << SIM_TOPIC))
 
 struct draw {
     struct stream stream;
@@ -49,7 +50,7 @@ static uint64_t duration(struct draw *d)
 static enum sim_fault_kind pick_kind(struct draw *d)
 {
     for (;;) {
-        enum sim_fault_kind kind = (enum sim_fault_kind)below(d, SIM_FAULT_KIND_COUNT);
+        enum sim_fault_kind kind = (enum sim_fault_kind)below(d, KIND_COUNT);
         if (d->kinds & (1u << kind))
             return kind;
     }
@@ -168,7 +169,8 @@ void swarm_draw(const struct swarm_options *options, const struct sim_config *co
     unsigned allowed = options->kinds ? options->kinds : ALL_KINDS;
     size_t most = options->faults_max < SWARM_FAULTS_MAX ? options->faults_max : SWARM_FAULTS_MAX;
     memset(out, 0, sizeof *out);
-    for (int kind = 0; kind < SIM_FAULT_KIND_COUNT; kind++)
+    allowed &= (1u << KIND_COUNT) - 1;
+    for (int kind = 0; kind < KIND_COUNT; kind++)
         if (!can_happen(&d, (enum sim_fault_kind)kind))
             allowed &= ~(1u << kind);
     if (config->member_count == 0 || most == 0 || allowed == 0)

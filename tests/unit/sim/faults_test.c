@@ -405,6 +405,20 @@ static void test_leader(void **state)
     sim_free(sim);
 }
 
+/* A member of 0.8.2 does not learn that its registration is gone: it owns on, and the others do not
+ * count it. */
+static void test_unregister(void **state)
+{
+    (void)state;
+    struct sim *sim = settled("m1");
+    size_t before = sim_registered(sim);
+    act(sim, &(struct sim_fault){.kind = SIM_UNREGISTER, .who = "m1"});
+    sim_run_until(sim, sim_now(sim) + SIM_S);
+    assert_int_equal(sim_registered(sim), before - 1);
+    assert_false(sim_do(sim, &(struct sim_fault){.kind = SIM_UNREGISTER, .who = "m1"}));
+    sim_free(sim);
+}
+
 /* Clocks that run too fast: the same wait ends earlier. */
 static void test_clock_rate(void **state)
 {
@@ -461,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_topic),
         cmocka_unit_test(test_leader),
         cmocka_unit_test(test_clock_rate),
+        cmocka_unit_test(test_unregister),
         cmocka_unit_test(test_every_kind_has_its_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
