@@ -458,6 +458,16 @@ static void take_suspension(struct check *c, const struct trace_event *e)
         pair_recount(c, &c->pairs[m->pairs[i]]);
 }
 
+/* A consumer connects when it is opened, and starts when it is told what to read. */
+static void name_session(struct check *c, const struct member *m)
+{
+    struct session *s = m->session ? session_of(c, m->session) : NULL;
+    if (!s || !s->is_known || s->incarnation != m->incarnation || s->consumer_id)
+        return;
+    s->consumer_id = strdup(m->consumer_id);
+    c->failed = c->failed || !s->consumer_id;
+}
+
 static void take_start(struct check *c, const struct trace_event *e)
 {
     struct member *m = member_of(c, e->m, NULL);
@@ -475,6 +485,8 @@ static void take_start(struct check *c, const struct trace_event *e)
     free(m->consumer_id);
     m->consumer_id = strdup(e->m_start.id);
     c->failed = c->failed || !m->consumer_id;
+    if (m->consumer_id)
+        name_session(c, m);
     for (size_t i = 0; i < m->pair_count; i++)
         c->pairs[m->pairs[i]].had_belief = c->pairs[m->pairs[i]].in_registry = false;
 }

@@ -58,8 +58,11 @@ static void take_start(struct check *c, const struct trace_event *e)
         return;
     const char *mode = e->m_start.mode;
     m->is_safe = mode && *mode ? strcmp(mode, "zookeeper:safe") == 0 : !c->is_compat;
-    m->has_lapsed = false;
-    m->lease_count = 0;
+    const struct session *s = m->session ? session_of(c, m->session) : NULL;
+    if (!s || !s->is_known || s->incarnation != m->incarnation) { /* else it has a lease already */
+        m->has_lapsed = false;
+        m->lease_count = 0;
+    }
     m->registered_at = 0;
     c->has_safe = c->has_safe || m->is_safe;
     c->has_other = c->has_other || !m->is_safe;

@@ -25,7 +25,7 @@ static void take_session(struct check *c, const struct trace_event *e)
     m->zxid_seen = 0; /* a new client, which has seen nothing */
     s->is_known = true;
     s->member = index;
-    s->incarnation = m->incarnation;
+    s->incarnation = m->incarnation + !m->is_live; /* before m_start: of the life that begins */
     free(s->consumer_id);
     s->consumer_id = m->consumer_id ? strdup(m->consumer_id) : NULL;
     c->failed = c->failed || (m->consumer_id && !s->consumer_id);

@@ -19,11 +19,12 @@ import broker  # noqa: E402
 import consumer  # noqa: E402
 import join  # noqa: E402
 import members  # noqa: E402
+import scenarios  # noqa: E402
 import wire  # noqa: E402
 import zookeeper  # noqa: E402
 
 BENCHMARKS = {"wire": wire, "consumer": consumer, "members": members, "join": join,
-              "zookeeper": zookeeper, "broker": broker}
+              "scenarios": scenarios, "zookeeper": zookeeper, "broker": broker}
 
 
 def parse_arguments():
