@@ -42,6 +42,13 @@ static bool set_all(const struct cli_args *args, const struct common_options *o,
     const char *text;
     struct why why;
     struct world world;
+    if (cli_args_has(args, o->mode)) {
+        const char *mode = strchr(cli_args_text(args, o->mode, ":"), ':') + 1;
+        if (scenario_set(s, "zookeeper.mode", mode, &why)) {
+            report_error("--mode: %s", why.text);
+            return false;
+        }
+    }
     for (size_t i = 0; (text = cli_args_value(args, o->set, i)); i++)
         if (!set_one(s, text))
             return false;
@@ -56,9 +63,9 @@ static bool set_all(const struct cli_args *args, const struct common_options *o,
 static bool is_mode_known(const struct cli_args *args, const struct common_options *o)
 {
     const char *mode = cli_args_text(args, o->mode, "zookeeper:compat");
-    if (strcmp(mode, "zookeeper:compat") == 0)
+    if (strcmp(mode, "zookeeper:compat") == 0 || strcmp(mode, "zookeeper:safe") == 0)
         return true;
-    report_error("--mode=%s: expected zookeeper:compat", mode);
+    report_error("--mode=%s: expected zookeeper:compat or zookeeper:safe", mode);
     return false;
 }
 

@@ -20,17 +20,19 @@ AGAIN_AT_MOST = 5  # live tests of one build that failed and are run once more
 # What runs in which build: preset, tiers (ctest labels), names left out. The live tests in Python run
 # once, in the sanitized gcc build; the others run what depends on the compiler and the sanitizer.
 LIVE = r"^integration\.[^.]+\."
+# What is the same in every build: it brings its own compilers, or runs programs only.
+ONCE = LIVE + r"|^sim\.(hash|seeds|stories|golden_stories)$|^docs\."
 # librdkafka starts its threads with C11's thrd_create, which ThreadSanitizer does not know: any program
 # that produces crashes in the tsan build.
 PRODUCING = r"^integration\..*\.produce"
 PLANS = {
     "quick": [("dev", ["quick"], None)],
     "default": [("dev", ["quick", "default"], None),
-                ("clang", ["quick", "default"], LIVE),
-                ("tsan", ["quick"], LIVE),
-                ("release", ["quick", "default"], LIVE)],
+                ("clang", ["quick", "default"], ONCE),
+                ("tsan", ["quick"], ONCE),
+                ("release", ["quick", "default"], ONCE)],
     "long": [("dev", ["quick", "default", "long"], None),
-             ("clang", ["quick", "default", "long"], LIVE),
+             ("clang", ["quick", "default", "long"], ONCE),
              ("tsan", ["quick", "default", "long"], PRODUCING),
              ("release", ["quick", "default", "long"], None)],
 }

@@ -154,7 +154,7 @@ static void take_commit(struct check *c, const struct trace_event *e)
         return;
     if (!c->has_offset_txns)
         book_commit(c, p, e->offset.offset);
-    if (!c->has_txns)
+    if (!c->has_txns || c->members[x->member].is_safe) /* of those the write itself tells */
         return;
     checked(c, CHECK_STALE_COMMITS);
     if (!p->has_owner || p->owner_member != x->member)

@@ -221,6 +221,8 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
 static void take_own_end(struct check *c, const struct trace_event *e)
 {
     struct pair *x = safe_pair(c, e->m, e->own.p);
+    if (x && strcmp(e->own.why, "lost") == 0)
+        x->has_been_given = false; /* what is released later is of a later claim */
     if (!x || strcmp(e->own.why, "release") != 0)
         return;
     checked(c, CHECK_SF8);
@@ -310,7 +312,12 @@ static void take_offset(struct check *c, const struct trace_txn *x)
 {
     uint32_t index;
     const struct partition *p = txn_partition(c, x, NULL);
-    if (!p || !session_member(c, x->session, &index) || !is_all_safe(c))
+    if (!p || !session_member(c, x->session, &index))
+        return;
+    checked(c, CHECK_STALE_COMMITS);
+    if (!p->has_owner || p->owner_session != x->session)
+        counted(c, CHECK_STALE_COMMITS, 1);
+    if (!is_all_safe(c))
         return;
     checked(c, CHECK_SF5);
     if (p->committed < p->committed_before)

@@ -113,6 +113,24 @@ static const char *read_which(const char *key, uint64_t total, uint64_t *first, 
     return at + 1;
 }
 
+/* In safe mode the switches are the safe machine's. */
+static void finish_safe(const struct member_values *m, struct sim_member_config *c)
+{
+    static const enum zk_safe_strategy strategies[] = {[ASSIGN_RANGE] = ZK_SAFE_RANGE,
+                                                       [ASSIGN_CEIL] = ZK_SAFE_CEIL,
+                                                       [ASSIGN_ROUNDROBIN] = ZK_SAFE_ROUNDROBIN};
+    const struct zk_switches s = c->switches;
+    c->safe.strategy = m->strategy > ASSIGN_ROUNDROBIN ? ZK_SAFE_AUTO : strategies[m->strategy];
+    c->safe.fence = s.fence;
+    c->safe.claim_multi = s.claim == ZK_CLAIM_MULTI;
+    c->safe.release_session = s.release == ZK_GUARD_SESSION;
+    c->safe.commit_session = s.commit == ZK_GUARD_SESSION;
+    c->safe.watch_owners = s.watch_owners;
+    c->safe.coalesce = !s.each_event;
+    c->safe.sync_before_read = s.sync_before_read;
+    c->switches = (struct zk_switches){0};
+}
+
 static void finish_member(struct world *w, const struct member_values *m,
                           struct sim_member_plan *plan)
 {
@@ -123,6 +141,8 @@ static void finish_member(struct world *w, const struct member_values *m,
             m->config.variant == ZK_VARIANT_DOCUMENTED ? ASSIGN_CEIL : ASSIGN_RANGE;
     plan->config.watch_brokers =
         m->watch_brokers < 0 ? m->config.variant != ZK_VARIANT_0_8 : m->watch_brokers > 0;
+    if (plan->config.is_safe)
+        finish_safe(m, &plan->config);
     plan->server = copy(&w->arena, m->server);
     plan->consumer_id = copy(&w->arena, m->consumer_id);
 }
@@ -266,17 +286,28 @@ static bool is_plain(const char *key)
            strncmp(key, "member.", 7) != 0;
 }
 
+/* The mode first: it says where the switches begin. */
+static bool read_plain(const struct scenario *s, bool is_mode, struct values *v,
+                       struct member_values *m, struct world *w, struct why *why)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const char *key = s->entries[i].key;
+        struct reading r = reading_of(s, &s->entries[i], w, why);
+        if (is_plain(key) && (strcmp(key, "zookeeper.mode") == 0) == is_mode &&
+            !values_read(&r, key, v, m))
+            return false;
+    }
+    return true;
+}
+
 static bool build(const struct scenario *s, uint64_t seed, struct world *w, struct why *why)
 {
     struct values v;
     struct member_values m;
     values_init(&v);
     member_values_init(&m);
-    for (size_t i = 0; i < s->count; i++) {
-        struct reading r = reading_of(s, &s->entries[i], w, why);
-        if (is_plain(s->entries[i].key) && !values_read(&r, s->entries[i].key, &v, &m))
-            return false;
-    }
+    if (!read_plain(s, true, &v, &m, w, why) || !read_plain(s, false, &v, &m, w, why))
+        return false;
     if (!check_sizes(s, &v, why))
         return false;
     set_world(&v, seed, w);

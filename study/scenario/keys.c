@@ -48,6 +48,7 @@ static const struct key keys[] = {
     {"late", NATURAL, V(late), "0", 0, 100000, NULL},
     {"ids", FLAG, V(random_ids), "numbered", 0, 0, "numbered random"},
     {"swarm", NATURAL, V(swarm), "0", 0, 1000, NULL},
+    {"swarm.kinds", FLAG, V(is_kept), "all", 0, 0, "all kept"},
     {"start", DURATION, V(start_ns), "0s", 0, HOUR, NULL},
     {"start.spread", DURATION, V(spread_ns), "1s", 0, HOUR, NULL},
     {"warmup", DURATION, V(warmup_ns), "25s", 0, 24 * HOUR, NULL},
@@ -67,6 +68,7 @@ static const struct key keys[] = {
     {"broker.service", DURATION, V(service_ns), "50us", 0, SIM_S, NULL},
     {"broker.listeners", BOOLEAN, V(listeners), "true", 0, 0, NULL},
     {"ties", FLAG, V(shuffle), "fifo", 0, 0, "fifo shuffle"},
+    {"zookeeper.mode", FLAG, C(is_safe), "compat", 0, 0, "compat safe"},
     {"zookeeper.variant", ENUM, C(variant), "0.8", 0, 0, "0.8 0.7 documented"},
     {"partition.assignment.strategy", ENUM, M(strategy), "range", 0, 0,
      "range ceil roundrobin auto"},
@@ -79,6 +81,10 @@ static const struct key keys[] = {
     {"zookeeper.fence", ENUM, S(fence), "none", 0, 0, "none disconnect lease"},
     {"zookeeper.sync.before.read", BOOLEAN, S(sync_before_read), "false", 0, 0, NULL},
     {"zookeeper.give.up", FLAG, S(never_gives_up), "retries", 0, 0, "retries never"},
+    {"zookeeper.keep.unmoved", BOOLEAN, C(safe.keep_unmoved), "true", 0, 0, NULL},
+    {"zookeeper.lease.probe", ENUM, C(safe.lease_probe), "write", 0, 0, "write sync"},
+    {"zookeeper.hand.over.ms", MILLISECONDS, C(safe.handover_ms), "4000", 0, 3600000, NULL},
+    {"max.poll.interval.ms", MILLISECONDS, C(safe.poll_limit_ms), "0", 0, 86400000, NULL},
     {"zookeeper.session.timeout.ms", MILLISECONDS, C(session_timeout_ms), "6000", 1, 3600000, NULL},
     {"rebalance.backoff.ms", MILLISECONDS, C(backoff_ms), "2000", 0, 3600000, NULL},
     {"rebalance.max.retries", COUNT32, C(attempts_max), "4", 1, 1000, NULL},
@@ -351,12 +357,31 @@ static bool read_value(const struct reading *r, const struct key *k, void *field
     return true;
 }
 
+/* The switches begin where the mode has them (DESIGN 2.1); what is set behind it counts. */
+static void set_mode(struct member_values *m)
+{
+    struct sim_member_config *c = &m->config;
+    c->switches = (struct zk_switches){0};
+    if (!c->is_safe)
+        return;
+    c->switches = (struct zk_switches){.watch_owners = true,
+                                       .claim = ZK_CLAIM_MULTI,
+                                       .release = ZK_GUARD_SESSION,
+                                       .commit = ZK_GUARD_SESSION,
+                                       .fence = ZK_FENCE_LEASE};
+    m->strategy = ASSIGN_ROUNDROBIN + 1; /* auto */
+}
+
 bool values_read(const struct reading *r, const char *name, struct values *v,
                  struct member_values *m)
 {
     const struct key *k = find(name);
     char *base = k->is_of_members ? (char *)m : (char *)v;
-    return read_value(r, k, base + k->at);
+    if (!read_value(r, k, base + k->at))
+        return false;
+    if (k->is_of_members && k->at == offsetof(struct member_values, config.is_safe))
+        set_mode(m);
+    return true;
 }
 
 static void set_defaults(struct values *v, struct member_values *m, bool is_of_members)
@@ -381,5 +406,6 @@ void values_init(struct values *v)
 void member_values_init(struct member_values *m)
 {
     memset(m, 0, sizeof *m);
+    m->config.safe = zk_safe_config_default();
     set_defaults(NULL, m, true);
 }

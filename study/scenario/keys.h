@@ -22,6 +22,7 @@ struct values {
     struct sim_dist fsync, server_link, election, link;
     uint64_t brokers, service_ns;
     bool listeners, shuffle, random_ids;
+    bool is_kept; /* swarm.kinds: only faults that leave ZooKeeper's promises whole */
 };
 
 /* Settings of a member beside those that the simulator takes. */

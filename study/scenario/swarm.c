@@ -5,6 +5,7 @@
 #include "zkconsumer/core/base/rng.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* %m member, %z server, %b broker, %p a point, %d a duration of up to 20 s, %s a short one, %t the
  * first topic with what it grows to. */
@@ -106,16 +107,23 @@ static uint64_t first_free(const struct scenario *s)
     return free_number;
 }
 
+/* What ZooKeeper promises holds: nobody else ends sessions. */
+static bool keeps_promises(const char *kind)
+{
+    return strncmp(kind, "expire ", strlen("expire ")) != 0;
+}
+
 enum zkc_err swarm_draw(struct scenario *s, const struct names_known *known, uint64_t count,
                         uint64_t seed)
 {
+    bool is_kept = strcmp(scenario_value(s, "swarm.kinds"), "kept") == 0;
     struct drawing d = {.known = known, .partitions = known->topics[0].partitions};
     const char *chosen[ARRAY_LEN(kinds)];
     size_t chosen_count = 0;
     uint64_t number = first_free(s), drawn = 0;
     rng_init(&d.rng, seed ^ 0x73776172ull);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        if (rng_below(&d.rng, 2))
+        if (rng_below(&d.rng, 2) && (!is_kept || keeps_promises(kinds[i])))
             chosen[chosen_count++] = kinds[i];
     if (!chosen_count)
         chosen[chosen_count++] = kinds[0];

@@ -152,6 +152,18 @@ void safe_run_registration(struct zk_safe *m, struct group_outputs *out)
         look_at_id(m, out);
 }
 
+/* What was read before we registered (again) may be a group that has not been one since: nothing is
+ * stopped by it. */
+static void forget_views(struct zk_safe *m)
+{
+    bool has_any = m->view || m->is_lacking || zk_viewer_is_busy(m->viewer);
+    zk_view_unref(m->view);
+    m->view = NULL;
+    m->must_decide = false;
+    if (has_any && !m->has_observer)
+        zk_viewer_refresh(m->viewer);
+}
+
 static void registered(struct zk_safe *m)
 {
     creator_deinit(&m->creator);
@@ -160,8 +172,7 @@ static void registered(struct zk_safe *m)
         return;
     safe_move(m, IN);
     safe_poke_all(m);
-    if (m->is_lacking && !m->has_observer)
-        zk_viewer_refresh(m->viewer);
+    forget_views(m);
     m->is_lacking = false; /* an observer that lags: its watch will bring the next view */
 }
 

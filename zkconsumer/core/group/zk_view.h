@@ -106,7 +106,8 @@ void zk_viewer_free(struct zk_viewer *v); /* NULL is allowed */
  * after group_outputs_clear(), and calls zk_viewer_run() after each. */
 void zk_viewer_feed(struct zk_viewer *v, const struct group_input *in, struct group_outputs *out);
 
-/* Reads again although no watch has fired. */
+/* Reads the list again although no watch has fired; a round under way, or not yet taken, does not
+ * count. */
 void zk_viewer_refresh(struct zk_viewer *v);
 
 /* Begins a round when there is a reason and a connection, and sends what there is room for. */

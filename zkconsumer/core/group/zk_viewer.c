@@ -176,6 +176,9 @@ static void want_round(struct zk_viewer *v)
 void zk_viewer_refresh(struct zk_viewer *v)
 {
     v->ids_source.is_fresh = false;
+    v->has_failed = v->has_failed || v->is_busy;
+    zk_view_unref(v->ready);
+    v->ready = NULL;
     want_round(v);
 }
 
