@@ -20,16 +20,20 @@ AGAIN_AT_MOST = 5  # live tests of one build that failed and are run once more
 # What runs in which build: preset, tiers (ctest labels), names left out. The live tests in Python run
 # once, in the sanitized gcc build; the others run what depends on the compiler and the sanitizer.
 LIVE = r"^integration\.[^.]+\."
-# What is the same in every build: it brings its own compilers, or runs programs only.
-ONCE = LIVE + r"|^sim\.(hash|seeds|stories|golden_stories)$|^docs\."
+# Pure code that computes for long: many seeds, planted bugs. It runs optimised; a few seeds run in each build.
+SEEDS = r"^unit\.(sim_safe|sim_chaos|planted_bugs|formulas)_test$|^sim\.(seeds|hash)$"
+# What is the same in every build: it runs programs only.
+ONCE = LIVE + r"|^sim\.(stories|golden_stories)$|^docs\."
+# One thread, no system: nothing for the thread sanitizer.
+PURE = r"^unit\.(zk_compat_sweep|zk_compat_memory|group_sim|zk_safe_random|zk_safe_memory)_test$"
 # librdkafka starts its threads with C11's thrd_create, which ThreadSanitizer does not know: any program
 # that produces crashes in the tsan build.
 PRODUCING = r"^integration\..*\.produce"
 PLANS = {
     "quick": [("dev", ["quick"], None)],
-    "default": [("dev", ["quick", "default"], None),
-                ("clang", ["quick", "default"], ONCE),
-                ("tsan", ["quick"], ONCE),
+    "default": [("dev", ["quick", "default"], SEEDS),
+                ("clang", ["quick", "default"], ONCE + "|" + SEEDS),
+                ("tsan", ["quick"], ONCE + "|" + SEEDS + "|" + PURE),
                 ("release", ["quick", "default"], ONCE)],
     "long": [("dev", ["quick", "default", "long"], None),
              ("clang", ["quick", "default", "long"], ONCE),
