@@ -1,15 +1,11 @@
 """Members with zookeeper.mode=safe: what they promise (docs/safe-mode.md), on a real ZooKeeper and a
 real broker, while messages are written all the time."""
-import collections
 import json
-import os
-import random
 import time
 
 from lib.group import range_layout
 from lib.ledger import Traffic
 from lib.members import Account, run
-from lib.testing import long, timeout
 from lib.waiting import wait_for
 
 SAFE = {"zookeeper.mode": "safe", "zookeeper.session.timeout.ms": 3000,
@@ -599,81 +595,3 @@ def test_an_observer_of_the_process(t):
     expect("close", process_of_ab.close_wait("b")[0], "ZKC_OK")
     world.settled()
     world.end()
-
-
-# ---- everything at once ----
-
-def churn(t, seconds, seed):
-    """Kills, stops, silent and broken links, leaving and joining, in any order. Afterwards everything is
-    owned and delivered, offsets are exact, and the traces show no promise broken."""
-    print("seed %d" % seed)
-    luck = random.Random(seed)
-    world = World(t, 8, rate=10)
-    names = "abcd"
-    for name in names:
-        world.join(name)
-    world.group.wait_until_owned("t", 8)
-    faults = collections.Counter()
-
-    def restart(name):
-        world.kill(name)
-        time.sleep(luck.random())
-        world.join(name)
-
-    def come_and_go(name):
-        world.there[name].wait_for_event("streams", name)  # who waits for them must not be cut short
-        world.leave(name)
-        time.sleep(luck.random())
-        world.join(name)
-
-    def pause(name):
-        world.there[name].process.pause()
-        time.sleep(luck.choice((0.3, 1, 2, 5)))
-        world.there[name].process.resume()
-
-    def hole(name):
-        world.proxy.hole(name, luck.choice(("both", "up", "down")))
-        time.sleep(luck.choice((0.3, 1, 2, 5)))
-        world.proxy.heal(name)
-
-    def cut(name):
-        world.proxy.cut(name)
-
-    def slow(name):
-        world.there[name].command("work", name, luck.choice((0, 0, 0, 20, 200)))
-
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        fault = luck.choice((restart, come_and_go, pause, hole, cut, cut, slow))
-        faults[fault.__name__] += 1
-        fault(luck.choice(names))
-        time.sleep(luck.random())
-    for name in names:
-        world.there[name].command("work", name, 0)
-
-    def is_settled():
-        sessions = world.group.owner_sessions("t")
-        members = {world.group.member_session(member) for member in world.group.members()}
-        assert len(sessions) == 8 and len(members) == 4 and set(sessions.values()) <= members, (
-            sessions, members)
-        return True
-
-    wait_for(is_settled, "the group to settle", 60)
-    for name in names:
-        world.there[name].wait_for_event("streams", name)
-    # SF3: members that begin late make the checker's clock run ahead, past the ends of leases
-    world.end(duplicates_max=1000000, except_for=("SF3",))
-    delivered = len(world.messages())
-    print("%s; %d delivered, %d of them again" % (
-        dict(faults), delivered, delivered - len({(m.partition, m.offset) for m in world.messages()})))
-
-
-@timeout(300)
-def test_churn_for_a_minute(t):
-    churn(t, 45, seed=int(os.environ.get("ZKC_SEED", "1")))
-
-
-@long
-@timeout(1200)
-def test_churn_for_ten_minutes(t):
-    churn(t, 600, seed=int(os.environ.get("ZKC_SEED", "2")))
