@@ -63,6 +63,7 @@ static void take_start(struct check *c, const struct trace_event *e)
         m->has_lapsed = false;
         m->lease_count = 0;
     }
+    c->has_leases = c->has_leases || (m->is_safe && m->lease_count);
     m->registered_at = 0;
     c->has_safe = c->has_safe || m->is_safe;
     c->has_other = c->has_other || !m->is_safe;

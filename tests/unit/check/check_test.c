@@ -324,6 +324,60 @@ static void test_waits_for_its_own_node(void **state)
     }
 }
 
+/* A consumer connects when it is opened, and starts when it is told what to read: the session and
+ * its lease may come first, and are of the life that begins. */
+static void test_a_session_before_the_start(void **state)
+{
+    static const char *const members[] = {"g_1"};
+    static const struct topic_partition p = {"t", 0};
+    static const struct trace_event run = {.type = TRACE_RUN, .run = {.mode = "zookeeper:safe"}},
+                                    start = {.type = TRACE_M_START,
+                                             .m_start = {"g_1", NULL, 0, "", 1, "zookeeper:safe"}},
+                                    session = {.type = TRACE_ZK_SESSION,
+                                               .zk_session = {"open", 0x33, ""}},
+                                    lease = {.type = TRACE_LEASE, .lease = {0x33, 100}};
+    const struct trace_event rest[] = {
+        {.type = TRACE_ZK_TXN,
+         .zk_txn = {.zxid = 1,
+                    .what = "create",
+                    .class_of = TRACE_CLASS_ID,
+                    .path = "/consumers/g/ids/g_1",
+                    .session = 0x33,
+                    .ephemeral_owner = 0x33,
+                    .parts = 1}},
+        {.type = TRACE_VIEW, .view = {0, 0, 1, 0, 0, 1, 1, members, &p}},
+        {.type = TRACE_DECIDE, .decide = {0, 0, &p, 1}},
+        {.type = TRACE_OWN_BEGIN, .own = {p, 0, ""}},
+        {.type = TRACE_DELIVER,
+         .deliver = {.p = p, .first = 0, .last = 0, .first_ns = 70, .last_ns = 70}},
+        /* told at 110: the lease was over */
+        {.type = TRACE_DELIVER,
+         .deliver = {.p = p, .first = 1, .last = 1, .first_ns = 105, .last_ns = 105}},
+    };
+    (void)state;
+    for (int is_first = 0; is_first < 2; is_first++) {
+        const struct trace_event *begin[] = {&run, is_first ? &session : &start,
+                                             is_first ? &lease : &session,
+                                             is_first ? &start : &lease};
+        struct check *c = check_new(NULL);
+        for (size_t k = 0; k < 4 + ARRAY_LEN(rest); k++) {
+            struct trace_event e = k < 4 ? *begin[k] : rest[k - 4];
+            e.src = "m1";
+            e.m = k ? "m1" : NULL;
+            e.gs = e.seq = k;
+            e.t_ns = k == 3 + ARRAY_LEN(rest) ? 110 : k * 10;
+            check_take(&e, c);
+        }
+        assert_int_equal(check_finish(c), ZKC_OK);
+        struct check_result sf8 = check_result(c, CHECK_SF8), sf2 = check_result(c, CHECK_SF2);
+        if (!sf8.checked || sf8.found || sf2.checked != 2 || sf2.found != 1)
+            fail_msg("%d: SF8 %" PRIu64 " of %" PRIu64 " (%s), SF2 %" PRIu64 " of %" PRIu64,
+                     is_first, sf8.found, sf8.checked, sf8.first ? sf8.first : "", sf2.found,
+                     sf2.checked);
+        check_free(c);
+    }
+}
+
 #define TXN(z, s, what_, part_, parts_)                                                            \
     {                                                                                              \
         .type = TRACE_ZK_TXN, .zk_txn = {                                                          \
@@ -473,6 +527,7 @@ int main(void)
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_is_told),
         cmocka_unit_test(test_waits_for_its_own_node),
+        cmocka_unit_test(test_a_session_before_the_start),
         cmocka_unit_test(test_multi_and_sync),
         cmocka_unit_test(test_no_memory),
     };

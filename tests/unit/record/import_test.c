@@ -557,6 +557,52 @@ static void test_wrong(void **state)
     }
 }
 
+static void note_refused(const struct trace_event *event, void *user)
+{
+    if (event->type == TRACE_ZK_TXN && strcmp(event->zk_txn.what, "error") == 0)
+        *(int64_t *)user = event->zk_txn.zxid;
+}
+
+/* A multi of checks alone has its place in the order and changes nothing: told as in a simulated
+ * world, or Z10 would look for it in vain. */
+static void test_checks_alone(void **state)
+{
+#define AT "\"t\":1,\"who\":\"a\",\"c\":1,"
+    static const char *const lines[] = {
+        "{\"k\":\"open\"," AT "\"seq\":1}",
+        "{\"k\":\"conn\"," AT "\"zxid\":0,\"timeout\":6000,\"s\":\"0\"}",
+        "{\"k\":\"connok\"," AT "\"timeout\":6000,\"s\":\"S1\"}",
+        "{\"k\":\"req\"," AT "\"xid\":1,\"op\":\"create\",\"path\":\"/consumers/g/ids/a\","
+        "\"data\":null,\"flags\":\"E\"}",
+        "{\"k\":\"rsp\"," AT "\"xid\":1,\"op\":\"create\",\"path\":\"/consumers/g/ids/a\","
+        "\"zxid\":7}",
+        "{\"k\":\"req\"," AT "\"xid\":2,\"op\":\"multi\",\"ops\":[{\"op\":\"check\","
+        "\"path\":\"/consumers/g/ids/a\",\"version\":-1}]}",
+        "{\"k\":\"rsp\"," AT "\"xid\":2,\"op\":\"multi\",\"zxid\":8,"
+        "\"results\":[{\"op\":\"check\"}]}",
+    };
+#undef AT
+    struct capture_decoder d;
+    struct capture_line line;
+    struct import_options o = plain;
+    struct why why;
+    int64_t refused = 0;
+    struct trace_sink sink = {TRACE_LEVEL_MAX, note_refused, &refused};
+    (void)state;
+    o.is_safe = o.writes_only = true;
+    struct import *x = import_new(&o);
+    capture_decoder_init(&d);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        if (!capture_decode(&d, bytes_of_text(lines[i]), &line, &why) ||
+            !import_take(x, &line, &why))
+            fail_msg("%s: %s", lines[i], why.text);
+    }
+    assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
+    assert_int_equal(refused, 8);
+    import_free(x);
+    capture_decoder_deinit(&d);
+}
+
 /* Cut anywhere, a scene still gives a trace, whose order holds. */
 static void test_cut_short(void **state)
 {
@@ -627,8 +673,8 @@ int main(void)
         cmocka_unit_test(test_stories),     cmocka_unit_test(test_raw),
         cmocka_unit_test(test_orphan),      cmocka_unit_test(test_not_decided),
         cmocka_unit_test(test_writes_only), cmocka_unit_test(test_safe),
-        cmocka_unit_test(test_wrong),       cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_wrong),       cmocka_unit_test(test_checks_alone),
+        cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
