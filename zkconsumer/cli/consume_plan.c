@@ -1,6 +1,7 @@
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/printing.h"
+#include "zkconsumer/cli/property_option.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/connect.h"
@@ -181,27 +182,15 @@ static bool set(struct consume_plan *plan, const char *option, const char *key, 
 
 /* ---- settings ---- */
 
-/* `*value` is behind the '=' and lent by `text`; key_room takes the key. */
-static bool split_property(const char *text, char *key_room, size_t key_size, const char **value)
-{
-    size_t len = strcspn(text, "=");
-    if (len == 0 || !text[len] || len >= key_size) {
-        report_error("--property=%s: expected KEY=VALUE", text);
-        return false;
-    }
-    memcpy(key_room, text, len);
-    key_room[len] = 0;
-    *value = text + len + 1;
-    return true;
-}
+struct property_taker {
+    struct consume_plan *plan;
+    struct printing *printing;
+};
 
-static bool set_property(struct consume_plan *plan, struct printing *printing, const char *text)
+static bool take_property(const char *key, const char *value, void *user)
 {
-    char key[256];
-    const char *value;
-    if (!split_property(text, key, sizeof key, &value))
-        return false;
-    return printing_take(printing, key, value) || set(plan, "--property", key, value);
+    struct property_taker *taker = user;
+    return printing_take(taker->printing, key, value) || set(taker->plan, "--property", key, value);
 }
 
 static bool load_file(struct consume_plan *plan, const char *path)
@@ -226,10 +215,9 @@ static bool read_settings(struct consume_plan *plan, const struct cli_args *args
         return false;
     if (!load_file(plan, cli_args_text(args, CONFIG, NULL)))
         return false;
-    const char *text;
-    for (size_t i = 0; (text = cli_args_value(args, PROPERTY, i)); i++)
-        if (!set_property(plan, printing, text))
-            return false;
+    struct property_taker taker = {plan, printing};
+    if (!property_option_each(args, PROPERTY, take_property, &taker))
+        return false;
     return set(plan, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, NULL)) &&
            set(plan, "--group", "group.id", cli_args_text(args, GROUP, NULL)) &&
            set(plan, "--client.id", "client.id", cli_args_text(args, CLIENT, NULL)) &&

@@ -14,6 +14,7 @@
 #include "zkconsumer/cli/file.h"
 #include "zkconsumer/cli/producer.h"
 #include "zkconsumer/cli/producer_brokers.h"
+#include "zkconsumer/cli/property_option.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
@@ -201,22 +202,9 @@ static bool set(struct plan *plan, const char *where, const char *key, const cha
     return false;
 }
 
-static bool set_properties(struct plan *plan, const struct cli_args *args)
+static bool set_property(const char *key, const char *value, void *plan)
 {
-    const char *text;
-    for (size_t i = 0; (text = cli_args_value(args, PROPERTY, i)); i++) {
-        char key[256];
-        size_t len = strcspn(text, "=");
-        if (!text[len] || len == 0 || len >= sizeof key) {
-            report_error("--property=%s: expected KEY=VALUE", text);
-            return false;
-        }
-        memcpy(key, text, len);
-        key[len] = 0;
-        if (!set(plan, "--property", key, text + len + 1))
-            return false;
-    }
-    return true;
+    return set(plan, "--property", key, value);
 }
 
 static bool read_source(struct plan *plan, const struct cli_args *args)
@@ -235,7 +223,8 @@ static bool read_source(struct plan *plan, const struct cli_args *args)
     }
     if (!set(plan, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, NULL)) ||
         !set(plan, "--group", "group.id", cli_args_text(args, GROUP, NULL)) ||
-        !set_properties(plan, args) || !set(plan, "mirror", "auto.commit.enable", "false"))
+        !property_option_each(args, PROPERTY, set_property, plan) ||
+        !set(plan, "mirror", "auto.commit.enable", "false"))
         return false;
     if (zkc_conf_get(plan->source, "zookeeper.connect") && zkc_conf_get(plan->source, "group.id"))
         return true;

@@ -6,6 +6,7 @@
 #include "zkconsumer/cli/group_traces.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/perf.h"
+#include "zkconsumer/cli/property_option.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
@@ -236,22 +237,9 @@ static bool set(struct perf *p, const char *where, const char *key, const char *
     return false;
 }
 
-static bool set_properties(struct perf *p, const struct cli_args *args)
+static bool set_property(const char *key, const char *value, void *plan)
 {
-    const char *text;
-    for (size_t i = 0; (text = cli_args_value(args, PROPERTY, i)); i++) {
-        char key[256];
-        size_t len = strcspn(text, "=");
-        if (!text[len] || len == 0 || len >= sizeof key) {
-            report_error("--property=%s: expected KEY=VALUE", text);
-            return false;
-        }
-        memcpy(key, text, len);
-        key[len] = 0;
-        if (!set(p, "--property", key, text + len + 1))
-            return false;
-    }
-    return true;
+    return set(plan, "--property", key, value);
 }
 
 static bool read_group(struct perf *p, const struct cli_args *args)
@@ -314,7 +302,7 @@ static bool read_plan(struct perf *p, const struct cli_args *args)
                cli_args_text(args, SOCKET_BUFFER, "2097152")) &&
            set(p, "--num-fetch-threads", "num.consumer.fetchers",
                cli_args_text(args, FETCHERS, "1")) &&
-           set_properties(p, args);
+           property_option_each(args, PROPERTY, set_property, p);
 }
 
 /* ---- running ---- */

@@ -5,6 +5,7 @@
 #include "zkconsumer/cli/perf.h"
 #include "zkconsumer/cli/producer.h"
 #include "zkconsumer/cli/producer_brokers.h"
+#include "zkconsumer/cli/property_option.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/arena.h"
@@ -136,9 +137,13 @@ static bool set_number(struct plan *plan, const char *key, int64_t value)
     return producer_conf_set(plan->conf, "default", key, text);
 }
 
+static bool set_property(const char *key, const char *value, void *conf)
+{
+    return producer_conf_set(conf, "--property", key, value);
+}
+
 static bool make_conf(struct plan *plan, const struct cli_args *args)
 {
-    const char *text;
     plan->conf = rd_kafka_conf_new();
     if (!set_number(plan, "batch.num.messages", plan->batch) ||
         !set_number(plan, "message.timeout.ms", plan->timeout_ms) ||
@@ -148,19 +153,7 @@ static bool make_conf(struct plan *plan, const struct cli_args *args)
         !producer_conf_set(plan->conf, "--compression-codec", "compression.codec",
                            codecs[plan->codec]))
         return false;
-    for (size_t i = 0; (text = cli_args_value(args, PROPERTY, i)); i++) {
-        char key[256];
-        size_t len = strcspn(text, "=");
-        if (!text[len] || len == 0 || len >= sizeof key) {
-            report_error("--property=%s: expected KEY=VALUE", text);
-            return false;
-        }
-        memcpy(key, text, len);
-        key[len] = 0;
-        if (!producer_conf_set(plan->conf, "--property", key, text + len + 1))
-            return false;
-    }
-    return true;
+    return property_option_each(args, PROPERTY, set_property, plan->conf);
 }
 
 static bool read_plan(struct plan *plan, const struct cli_args *args)

@@ -13,6 +13,7 @@
 #include "zkconsumer/cli/lines.h"
 #include "zkconsumer/cli/producer.h"
 #include "zkconsumer/cli/producer_brokers.h"
+#include "zkconsumer/cli/property_option.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
@@ -183,25 +184,17 @@ static bool read_file(struct plan *plan, const char *path)
     return ok;
 }
 
+static bool keep_property(const char *key, const char *value, void *plan)
+{
+    return keep_setting(plan, key, value, "--property");
+}
+
 static bool read_settings(struct plan *plan, const struct cli_args *args)
 {
     const char *path = cli_args_text(args, CONFIG, NULL);
     if (path && !read_file(plan, path))
         return false;
-    const char *text;
-    for (size_t i = 0; (text = cli_args_value(args, PROPERTY, i)); i++) {
-        char key[256];
-        size_t len = strcspn(text, "=");
-        if (!text[len] || len == 0 || len >= sizeof key) {
-            report_error("--property=%s: expected KEY=VALUE", text);
-            return false;
-        }
-        memcpy(key, text, len);
-        key[len] = 0;
-        if (!keep_setting(plan, key, text + len + 1, "--property"))
-            return false;
-    }
-    return true;
+    return property_option_each(args, PROPERTY, keep_property, plan);
 }
 
 /* Ours, and those of Kafka's console producer; the rest is librdkafka's. */
