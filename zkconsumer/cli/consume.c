@@ -654,9 +654,7 @@ static enum cli_exit run(const struct cli_args *args)
         .group = group ? group : "", .member = "", .null_text = c.plan.null_text};
     output_init(&c.out, STDOUT_FILENO, c.plan.is_unbuffered ? 0 : OUTPUT_FLUSH_BYTES);
     ends_init(&c.ends);
-    if (!stop_init())
-        report_error("no descriptors: %s", strerror(errno));
-    else if ((code = prepare(&c)) == CLI_DONE)
+    if (stop_init() && (code = prepare(&c)) == CLI_DONE)
         code = consume(&c);
     zkc_consumer_free(c.consumer);
     zkc_loop_close(c.loop);

@@ -12,7 +12,6 @@
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/path.h"
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -238,12 +237,8 @@ static enum cli_exit run(const struct cli_args *args)
 {
     struct plan plan;
     struct watch w = {.plan = &plan};
-    if (!read_plan(&plan, args))
+    if (!read_plan(&plan, args) || !stop_init())
         return CLI_FAILED;
-    if (!stop_init()) {
-        report_error("no descriptors: %s", strerror(errno));
-        return CLI_FAILED;
-    }
     w.tick_ms = now_ms() + plan.interval_ms;
     for (size_t i = 0; i < 2; i++)
         arena_init(&w.moments[i].arena, ANSWERS_BYTES_MAX);

@@ -19,7 +19,6 @@
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/base/properties.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -506,11 +505,7 @@ static enum cli_exit run(const struct cli_args *args)
     struct plan plan;
     enum cli_exit code = CLI_FAILED;
     report_set_level_by(args, QUIET, VERBOSE);
-    if (!read_plan(&plan, args))
-        ;
-    else if (!stop_init())
-        report_error("no descriptors: %s", strerror(errno));
-    else if ((code = find_target(&plan)) == CLI_DONE)
+    if (read_plan(&plan, args) && stop_init() && (code = find_target(&plan)) == CLI_DONE)
         code = mirror(&plan);
     plan_deinit(&plan);
     return code;

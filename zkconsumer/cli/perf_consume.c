@@ -11,7 +11,6 @@
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/path.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -392,11 +391,7 @@ static enum cli_exit run(const struct cli_args *args)
     report_set_level_by(args, QUIET, VERBOSE);
     pthread_mutex_init(&p.output_lock, NULL);
     output_init(&p.out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
-    if (!read_plan(&p, args))
-        ;
-    else if (!stop_init())
-        report_error("no descriptors: %s", strerror(errno));
-    else
+    if (read_plan(&p, args) && stop_init())
         code = measure(&p);
     enum cli_exit written = output_finish(&p.out);
     zkc_conf_free(p.conf);

@@ -11,7 +11,6 @@
 #include "zkconsumer/core/base/arena.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/path.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -294,11 +293,7 @@ static enum cli_exit run(const struct cli_args *args)
     struct plan plan;
     enum cli_exit code = CLI_FAILED;
     report_set_level_by(args, QUIET, VERBOSE);
-    if (!read_plan(&plan, args))
-        ;
-    else if (!stop_init())
-        report_error("no descriptors: %s", strerror(errno));
-    else if ((code = find_brokers(&plan, args)) == CLI_DONE)
+    if (read_plan(&plan, args) && stop_init() && (code = find_brokers(&plan, args)) == CLI_DONE)
         code = measure(&plan);
     if (plan.conf)
         rd_kafka_conf_destroy(plan.conf);

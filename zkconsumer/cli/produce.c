@@ -440,9 +440,7 @@ static enum cli_exit run(const struct cli_args *args)
     struct plan plan = {0};
     enum cli_exit code = CLI_FAILED;
     report_set_level_by(args, QUIET, VERBOSE);
-    if (!stop_init())
-        report_error("no descriptors: %s", strerror(errno));
-    else if (read_plan(&plan, args) && (code = find_brokers(&plan)) == CLI_DONE)
+    if (stop_init() && read_plan(&plan, args) && (code = find_brokers(&plan)) == CLI_DONE)
         code = send_all(&plan);
     plan_deinit(&plan);
     return code;

@@ -19,7 +19,6 @@
 #include "zkconsumer/core/wire/list_offsets.h"
 #include "zkconsumer/core/wire/message_set.h"
 #include "zkconsumer/core/zk/path.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -475,11 +474,7 @@ static enum cli_exit run(const struct cli_args *args)
     struct plan plan;
     enum cli_exit code = CLI_FAILED;
     report_set_level_by(args, QUIET, VERBOSE);
-    if (!read_plan(&plan, args))
-        ;
-    else if (!stop_init())
-        report_error("no descriptors: %s", strerror(errno));
-    else
+    if (read_plan(&plan, args) && stop_init())
         code = read_partition(&plan);
     format_deinit(&plan.format);
     return code;

@@ -1,8 +1,10 @@
 #include "zkconsumer/cli/stop.h"
+#include "zkconsumer/cli/report.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A signal handler has no other way to reach its program than through such variables. The kernel
@@ -22,8 +24,10 @@ static void on_signal(int number)
 
 bool stop_init(void)
 {
-    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0)
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0) {
+        report_error("no descriptors: %s", strerror(errno));
         return false;
+    }
     struct sigaction action = {.sa_handler =
                                    on_signal}; /* no SA_RESTART: it ends a blocked write */
     sigemptyset(&action.sa_mask);

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Installs the handlers, once. False: no descriptors (errno). */
+/* Installs the handlers, once. False, and reported: no descriptors. */
 bool stop_init(void);
 
 bool stop_is_requested(void);
