@@ -7,6 +7,7 @@
  *
  * The end is always the same: stop taking, write what was taken, close the consumer (which commits
  * what was taken and gives partitions back), and remove the group if it was made up. */
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/consume_exec.h"
@@ -27,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 #include <zkconsumer/consumer.h>
 
@@ -64,13 +64,6 @@ struct consume {
     bool may_be_registered;
     enum cli_exit code; /* so far */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- on the loop's thread ---- */
 
@@ -139,7 +132,7 @@ static void on_log(zkc_consumer *consumer, int level, const char *facility, cons
     bool is_told = report_level() == REPORT_VERBOSE || level > 4 || strcmp(facility, "fetch") != 0;
     if (is_told) {
         consume_log(consumer, level, facility, text, user);
-    } else if (c->fetch_told_ms && now_ms() - c->fetch_told_ms < FETCH_QUIET_MS) {
+    } else if (c->fetch_told_ms && clock_now_ms() - c->fetch_told_ms < FETCH_QUIET_MS) {
         c->fetch_held++;
     } else {
         if (c->fetch_held)
@@ -147,7 +140,7 @@ static void on_log(zkc_consumer *consumer, int level, const char *facility, cons
                            c->fetch_held);
         else
             report_warning("%s: %s", facility, text);
-        c->fetch_told_ms = now_ms();
+        c->fetch_told_ms = clock_now_ms();
         c->fetch_held = 0;
     }
 }
@@ -176,7 +169,7 @@ static void update_owned(struct consume *c)
         return; /* closed: nothing is asked for any more */
     ends_update_commit(&c->ends);
     if (c->ends.count == 0 && !had_none)
-        c->unassigned_since_ms = now_ms();
+        c->unassigned_since_ms = clock_now_ms();
 }
 
 static void observe(struct consume *c, struct ends_partition *p, int64_t position, int64_t end)
@@ -191,7 +184,7 @@ static void observe(struct consume *c, struct ends_partition *p, int64_t positio
 /* A partition without messages says nothing by itself: it is asked. */
 static void ask_for_ends(struct consume *c)
 {
-    c->ends_checked_ms = now_ms();
+    c->ends_checked_ms = clock_now_ms();
     for (size_t i = 0; i < c->ends.count; i++) {
         struct ends_partition *p = &c->ends.list[i];
         int64_t position = -1, end = -1;
@@ -206,7 +199,7 @@ static void check_ends(struct consume *c)
 {
     if (atomic_exchange(&c->is_reassigned, false))
         update_owned(c);
-    if (!ends_all_finished(&c->ends) && now_ms() - c->ends_checked_ms >= ENDS_INTERVAL_MS)
+    if (!ends_all_finished(&c->ends) && clock_now_ms() - c->ends_checked_ms >= ENDS_INTERVAL_MS)
         ask_for_ends(c);
 }
 
@@ -218,7 +211,7 @@ static bool is_at_end(struct consume *c)
         return false;
     if (c->ends.count > 0)
         return ends_all_finished(&c->ends);
-    if (now_ms() - c->unassigned_since_ms < c->plan.grace_ms)
+    if (clock_now_ms() - c->unassigned_since_ms < c->plan.grace_ms)
         return false;
     report_status("no partition was assigned for %" PRId64 " ms", c->plan.grace_ms);
     return true;
@@ -278,7 +271,7 @@ static int sleep_ms(const struct consume *c)
         return 0;
     if (until == INT64_MAX)
         return c->plan.exits_at_end ? ENDS_INTERVAL_MS : -1;
-    int64_t left = until - now_ms();
+    int64_t left = until - clock_now_ms();
     return left < 0 ? 0 : left > INT32_MAX ? INT32_MAX : (int)left;
 }
 
@@ -291,7 +284,7 @@ static bool idle(struct consume *c)
     check_ends(c);
     if (is_at_end(c))
         return false;
-    if (c->plan.silence_ms >= 0 && now_ms() - c->message_ms >= c->plan.silence_ms) {
+    if (c->plan.silence_ms >= 0 && clock_now_ms() - c->message_ms >= c->plan.silence_ms) {
         report_status("no message for %" PRId64 " ms (consumer.timeout.ms)", c->plan.silence_ms);
         return false;
     }
@@ -326,7 +319,7 @@ static bool take(struct consume *c)
     if (c->messages % 256 == 0) /* an endless stream never idles */
         check_ends(c);
     if (c->plan.silence_ms >= 0)
-        c->message_ms = now_ms();
+        c->message_ms = clock_now_ms();
     return c->messages != c->plan.messages_max && c->out.state == OUTPUT_OPEN &&
            !c->exec.has_failed && !(c->may_be_at_end && is_at_end(c));
 }
@@ -511,7 +504,7 @@ static enum cli_exit start(struct consume *c)
     code = wait_for_start(c);
     c->may_be_registered = code != CLI_UNREACHABLE;
     atomic_store(&c->is_reassigned, true);
-    c->unassigned_since_ms = c->message_ms = now_ms();
+    c->unassigned_since_ms = c->message_ms = clock_now_ms();
     return code;
 }
 
@@ -644,7 +637,7 @@ static enum cli_exit run(const struct cli_args *args)
     uint32_t random = 0;
     enum cli_exit code = CLI_FAILED;
     if (getrandom(&random, sizeof random, 0) != sizeof random)
-        random = (uint32_t)now_ms();
+        random = (uint32_t)clock_now_ms();
     if (!consume_plan_init(&c.plan, args, random)) {
         consume_plan_deinit(&c.plan);
         return CLI_FAILED;

@@ -1,4 +1,5 @@
 #include "zkconsumer/cli/exec.h"
+#include "zkconsumer/cli/clock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -7,7 +8,6 @@
 #include <stdlib.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define KILL_MS 2000 /* between SIGTERM and SIGKILL */
@@ -23,13 +23,6 @@ struct running {
     int64_t deadline_ms;
     int last_signal; /* 0: none sent yet */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- starting ---- */
 
@@ -133,7 +126,7 @@ static void press(struct running *r)
 {
     r->last_signal = r->last_signal ? SIGKILL : SIGTERM;
     kill(-r->pid, r->last_signal);
-    r->deadline_ms = now_ms() + KILL_MS;
+    r->deadline_ms = clock_now_ms() + KILL_MS;
 }
 
 /* EINTR: one of our own signals; the command goes on until its time is up. */
@@ -142,7 +135,7 @@ static void watch(struct running *r)
     for (;;) {
         struct pollfd fds[] = {{.fd = r->pid_fd, .events = POLLIN},
                                {.fd = r->input, .events = POLLOUT}};
-        int64_t left = r->deadline_ms - now_ms();
+        int64_t left = r->deadline_ms - clock_now_ms();
         if (left <= 0) {
             press(r);
             continue;
@@ -171,7 +164,7 @@ static bool judge(const struct running *r, int status, struct why *why)
 
 bool exec_run(const struct exec_job *job, struct why *why)
 {
-    struct running r = {.job = job, .input = -1, .deadline_ms = now_ms() + job->timeout_ms};
+    struct running r = {.job = job, .input = -1, .deadline_ms = clock_now_ms() + job->timeout_ms};
     int status = 0;
     why_clear(why);
     if (!start(&r, why))

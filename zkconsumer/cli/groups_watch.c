@@ -3,6 +3,7 @@
  * Everything is read with watches, so that changes of members, owners and offsets come at once, and
  * again each interval, for the log ends, which nothing tells of. What was read is compared with the
  * reading before (group_diff.h): plain lines, or a screen (group_lanes.h) on a terminal. */
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/group_lanes.h"
@@ -62,13 +63,6 @@ struct watch {
     bool has_shown;
     struct why why;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* "2015-02-26T21:33:20.123Z" */
 static void format_time(char room[32])
@@ -144,7 +138,7 @@ static enum zkc_err read_group(struct watch *w)
 static enum zkc_err wait_for_change(struct watch *w)
 {
     bool is_changed = false;
-    int64_t left = w->tick_ms - now_ms();
+    int64_t left = w->tick_ms - clock_now_ms();
     enum zkc_err err = zk_reader_wait(w->r, left > 0 ? left : 0, stop_fd(), &is_changed, &w->why);
     if (!err && is_changed && !stop_is_requested()) {
         struct pollfd stop = {.fd = stop_fd(), .events = POLLIN};
@@ -155,9 +149,9 @@ static enum zkc_err wait_for_change(struct watch *w)
 
 static void end_column(struct watch *w)
 {
-    if (now_ms() < w->tick_ms)
+    if (clock_now_ms() < w->tick_ms)
         return;
-    w->tick_ms = now_ms() + w->plan->interval_ms;
+    w->tick_ms = clock_now_ms() + w->plan->interval_ms;
     group_lanes_tick(&w->lanes);
 }
 
@@ -239,7 +233,7 @@ static enum cli_exit run(const struct cli_args *args)
     struct watch w = {.plan = &plan};
     if (!read_plan(&plan, args) || !stop_init())
         return CLI_FAILED;
-    w.tick_ms = now_ms() + plan.interval_ms;
+    w.tick_ms = clock_now_ms() + plan.interval_ms;
     for (size_t i = 0; i < 2; i++)
         arena_init(&w.moments[i].arena, ANSWERS_BYTES_MAX);
     group_lanes_init(&w.lanes);

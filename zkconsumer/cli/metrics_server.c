@@ -1,4 +1,5 @@
 #include "zkconsumer/cli/metrics_server.h"
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/metrics.h"
 #include "zkconsumer/cli/options.h"
 #include <arpa/inet.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PAGE_BYTES_MAX    ((size_t)64 << 20)
@@ -213,19 +213,12 @@ void metrics_server_take_statistics(struct metrics_server *s, const char *json, 
     pthread_mutex_unlock(&s->lock);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Only without any partition: what a safe member keeps flows on. */
 static void stand(struct metrics_server *s)
 {
     const struct metrics_counters *c = &s->counters;
     if (s->stands_since_ms < 0 && c->assigned <= c->revoked + c->lost)
-        s->stands_since_ms = now_ms();
+        s->stands_since_ms = clock_now_ms();
 }
 
 static void go_on(struct metrics_server *s)
@@ -233,7 +226,7 @@ static void go_on(struct metrics_server *s)
     if (s->stands_since_ms < 0)
         return;
     s->counters.standstills++;
-    s->counters.standstill_ms += now_ms() - s->stands_since_ms;
+    s->counters.standstill_ms += clock_now_ms() - s->stands_since_ms;
     s->stands_since_ms = -1;
 }
 

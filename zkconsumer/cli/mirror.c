@@ -8,6 +8,7 @@
  * in its queues, KAFKA-1650.)
  *
  * A message that the target refuses, or that cannot be read, ends it: going on would lose it. */
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/consume_plan.h"
@@ -24,7 +25,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     CONSUMER_CONFIG,
@@ -113,13 +113,6 @@ struct mirror {
     int64_t copied;
     enum cli_exit code;
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- settings ---- */
 
@@ -328,8 +321,8 @@ static bool flush(struct mirror *m)
         if (producer_counts(m->producer).failed > 0)
             return false;
         if (stop_is_requested() && give_up_ms == INT64_MAX)
-            give_up_ms = now_ms() + STOP_FLUSH_MS;
-        if (now_ms() >= give_up_ms) {
+            give_up_ms = clock_now_ms() + STOP_FLUSH_MS;
+        if (clock_now_ms() >= give_up_ms) {
             report_error("the target acknowledges nothing: what was taken last is not committed");
             take_worse(m, CLI_TIMED_OUT);
             return false;
@@ -367,7 +360,7 @@ static bool checkpoint(struct mirror *m)
     for (size_t i = 0; i < m->reached_count; i++)
         if (m->reached[i].next >= 0)
             commit_one(m, &m->reached[i]);
-    m->commit_ms = now_ms() + m->plan->commit_interval_ms;
+    m->commit_ms = clock_now_ms() + m->plan->commit_interval_ms;
     return true;
 }
 
@@ -412,7 +405,7 @@ static bool take(struct mirror *m)
         return false;
     if (err || m->copied % 256 == 0)
         producer_poll(m->producer);
-    return now_ms() < m->commit_ms || checkpoint(m);
+    return clock_now_ms() < m->commit_ms || checkpoint(m);
 }
 
 static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
@@ -459,7 +452,7 @@ static enum cli_exit join(struct mirror *m)
 static void run_mirror(struct mirror *m)
 {
     m->code = join(m);
-    m->commit_ms = now_ms() + m->plan->commit_interval_ms;
+    m->commit_ms = clock_now_ms() + m->plan->commit_interval_ms;
     while (m->code == CLI_DONE && !stop_is_requested() && take(m))
         ;
     if (m->code == CLI_DONE)

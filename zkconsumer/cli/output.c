@@ -1,9 +1,9 @@
 #include "zkconsumer/cli/output.h"
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stop.h"
 #include <errno.h>
 #include <poll.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A message is at most what one fetch may bring (an int32), base64 and escapes make it larger. */
@@ -20,13 +20,6 @@ void output_deinit(struct output *o)
     buf_deinit(&o->buf);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* How much to write now without getting stuck: all, or, when stopping, what poll() promises that a
  * pipe takes without blocking. 0: the reader took nothing until the deadline, which begins with the
  * first call that sees the stop. */
@@ -35,8 +28,8 @@ static size_t writable(const struct output *o, size_t left, int64_t *deadline_ms
     if (!stop_is_requested())
         return left;
     if (*deadline_ms < 0)
-        *deadline_ms = now_ms() + OUTPUT_STOP_MS;
-    int64_t wait_ms = *deadline_ms - now_ms();
+        *deadline_ms = clock_now_ms() + OUTPUT_STOP_MS;
+    int64_t wait_ms = *deadline_ms - clock_now_ms();
     struct pollfd p = {.fd = o->fd, .events = POLLOUT};
     if (poll(&p, 1, wait_ms > 0 ? (int)wait_ms : 0) != 1)
         return 0;

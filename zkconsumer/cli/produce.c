@@ -6,6 +6,7 @@
  *
  * One thread. It sleeps in poll() for input, for librdkafka's reports (through a pipe that
  * librdkafka writes to) and for a signal. */
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/file.h"
@@ -23,7 +24,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -321,13 +321,6 @@ struct session {
     int64_t progress_ms; /* when to say next how far it is */
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static void report_counts(struct session *s)
 {
     struct producer_counts c = producer_counts(s->producer);
@@ -337,7 +330,7 @@ static void report_counts(struct session *s)
 
 static void report_progress(struct session *s)
 {
-    int64_t now = now_ms();
+    int64_t now = clock_now_ms();
     if (now < s->progress_ms)
         return;
     s->progress_ms = now + PROGRESS_MS;
@@ -416,7 +409,7 @@ static enum cli_exit judge(const struct session *s)
 static enum cli_exit send_all(struct plan *plan)
 {
     struct why why;
-    struct session s = {.plan = plan, .progress_ms = now_ms() + PROGRESS_MS};
+    struct session s = {.plan = plan, .progress_ms = clock_now_ms() + PROGRESS_MS};
     s.producer =
         producer_open_take(plan->conf, plan->topic, (int32_t)plan->partition, "line", &why);
     plan->conf = NULL;

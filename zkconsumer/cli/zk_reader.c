@@ -1,4 +1,5 @@
 #include "zkconsumer/cli/zk_reader.h"
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/core/zk/connect.h"
 #include "zkconsumer/io/resolver.h"
 #include "zkconsumer/io/zk_session.h"
@@ -7,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <time.h>
 
 /* Nothing of ours is ephemeral: the timeout only says how soon a dead server is noticed. */
 #define SESSION_TIMEOUT_MS 10000
@@ -45,16 +45,9 @@ struct zk_reader {
     struct arena *arena;
 };
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 int64_t zk_reader_left_ms(const struct zk_reader *r)
 {
-    int64_t left = r->deadline_ms - now_ms();
+    int64_t left = r->deadline_ms - clock_now_ms();
     return left > 0 ? left : 0;
 }
 
@@ -111,7 +104,7 @@ static bool start_clock(struct zk_reader *r, int64_t timeout_ms)
 {
     struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
     r->timeout_ms = timeout_ms;
-    r->deadline_ms = now_ms() + timeout_ms;
+    r->deadline_ms = clock_now_ms() + timeout_ms;
     r->deadline = evtimer_new(r->base, on_deadline, r);
     return r->deadline && evtimer_add(r->deadline, &limit) == 0;
 }
@@ -262,7 +255,7 @@ static enum zkc_err connect_and_wait(struct zk_reader *r)
 {
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
-        seed = (uint64_t)now_ms();
+        seed = (uint64_t)clock_now_ms();
     struct zk_session_config config = {
         .base = r->base,
         .resolver = r->resolver,
