@@ -42,9 +42,8 @@ def run(context, arguments):
             "means of the partition-seconds lost and of the operations (those in a multi one by one; those of\n"
             "lease probes apart). In brackets: ratio to Java's figure of the same run" % arguments.joins,
             ["n", "members", "p50", "p90", "lost", "operations", "probes", "most"], rows)
-    crowd = 20 if arguments.smoke else CROWD
-    if arguments.only in ("", "crowd"):
-        join_a_crowd(context, arguments, crowd)
+    if arguments.only in ("", "crowd") and not arguments.smoke:
+        join_a_crowd(context, arguments, CROWD)
 
 
 # ---- what passed ----

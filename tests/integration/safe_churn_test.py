@@ -18,6 +18,9 @@ LIVES = ["life%d" % number for number in range(1, 401)]
 MEMBERS_MIN, MEMBERS_MAX = 2, 4
 PARTITIONS, RATE = 12, 5
 SETTLE_EVERY_S = 15
+# A write whose answer a cut link took along is not in the recording as one: of the order of all writes
+# alone nothing can be said without those.
+NOT_WHOLE = {"Z1", "Z10"}
 WOUND_MAX_S = 7  # a session lasts 3 s: some outlive it, some do not
 
 
@@ -143,21 +146,23 @@ class Churn(World):
                    self.origin_ns, "-o", truth, capture)
         assert done.returncode == 0, done.stderr
         writes = [json.loads(line) for line in truth.read_text().splitlines()]
-        again = self.check_tenures(writes, unanswered_commits(capture))
+        again = self.check_tenures(writes, *unanswered(capture))
         print("%s; %d messages delivered again" % (dict(self.did), again), flush=True)
         traces = [trace for trace in self.traces if trace.stat().st_size]
         done = run("zkstudy", "check", "--json", *traces, truth, timeout_s=300)
-        assert done.returncode == 0, "%s\n%s" % (done.stdout, done.stderr)
+        assert done.returncode in (0, 2), "%s\n%s" % (done.stdout, done.stderr)
         results = {row["id"]: row for row in json.loads(done.stdout)["results"]}
+        broken = [row for row in results.values() if row["severity"] == "must" and row["found"]]
+        assert {row["id"] for row in broken} <= NOT_WHOLE, broken
         for must in ("SF1", "SF2", "SF3", "SF4", "SF5", "C3", "C4", "Z2", "Z9", "Z11"):
             assert results[must]["checked"] > 0, results[must]
         for count in ("dual_ps", "foreign_deletes", "commit_regressions"):
             assert results[count]["found"] == 0, results[count]
 
-    def check_tenures(self, writes, unanswered):
+    def check_tenures(self, writes, maybe_committed, maybe_claimed):
         """Whoever was given a partition began at what was committed when it claimed it, and got
         message by message from there: so what came twice was not committed. How many those are."""
-        committed, claims = {}, collections.defaultdict(list)
+        committed, claims, told = {}, collections.defaultdict(list), collections.defaultdict(set)
         for write in writes:
             if write["ev"] != "zk_txn" or write["what"] not in ("create", "set"):
                 continue
@@ -165,16 +170,18 @@ class Churn(World):
             if write.get("cls") == "offset":
                 assert int(write["val"]) >= committed.get(partition, 0), "a commit goes back: %r" % write
                 committed[partition] = int(write["val"])
+                told[partition].add(committed[partition])
             elif write.get("cls") == "owner" and write["what"] == "create":
                 claims[write["m"], partition].append(committed.get(partition, 0))
         counts = collections.Counter()
         for label, (name, process) in self.lives.items():
             self.follow(process, name, {p: starts for (who, p), starts in claims.items() if who == label},
-                        unanswered, counts)
+                        told, maybe_committed, collections.Counter(maybe_claimed[label]), counts)
         return sum(count - 1 for count in counts.values())
 
-    def follow(self, process, name, claims, unanswered, counts):
-        """`claims`: {partition: [what was committed at each claim of this life]}"""
+    def follow(self, process, name, claims, told, maybe_committed, maybe_claimed, counts):
+        """`claims`: {partition: [what was committed at each claim of this life]}; told: {partition: all that
+        was ever committed}, for the claims that nobody answered."""
         tenures = collections.defaultdict(list)  # partition -> the next offset of its last tenure, and of
         for line in process.process.text_lines():  # those before
             words = line.split(" ")
@@ -182,10 +189,13 @@ class Churn(World):
                 for partition, offset in (map(int, word.split(":")[1:]) for word in words[3:]):
                     start, starts = max(0, offset), claims.get(partition, [])  # -1: nothing is committed
                     of = [n for n, committed in enumerate(starts) if committed == start or (
-                        committed < start and start in unanswered[partition])]
-                    assert of, ("%s was given %d from %d on; committed when it claimed: %r, and perhaps "
-                                "one of %r" % (name, partition, start, starts, unanswered[partition]))
-                    del starts[:of[0] + 1]
+                        committed < start and start in maybe_committed[partition])]
+                    if not of and maybe_claimed[partition] and start in told[partition] | {0}:
+                        maybe_claimed[partition] -= 1
+                    else:
+                        assert of, ("%s was given %d from %d on; committed when it claimed: %r, and perhaps "
+                                    "one of %r" % (name, partition, start, starts, maybe_committed[partition]))
+                        del starts[:of[0] + 1]
                     tenures[partition].insert(0, start)
             elif words[0] == "msg":
                 partition, offset = int(words[4]), int(words[5])
@@ -197,10 +207,10 @@ class Churn(World):
                 counts[partition, offset] += 1
 
 
-def unanswered_commits(capture):
-    """{partition: {offset}} that somebody asked to commit, and whose answer a cut link took along: they
-    may have been carried out."""
-    open_, found = {}, collections.defaultdict(set)
+def unanswered(capture):
+    """What somebody asked for, and a cut link took the answer along, so that it may have been carried out:
+    {partition: {offset to commit}}, {label: [partition to claim]}."""
+    open_, commits, claims = {}, collections.defaultdict(set), collections.defaultdict(list)
     for line in map(json.loads, capture.read_text().splitlines()):
         if line["k"] == "req":
             open_[line["c"], line["xid"]] = line
@@ -208,9 +218,14 @@ def unanswered_commits(capture):
             open_.pop((line["c"], line["xid"]), None)
     for line in open_.values():
         for part in line.get("ops", [line]):
-            if part.get("op") in ("create", "setData") and "/offsets/" in part["path"]:
-                found[int(part["path"].rsplit("/", 1)[1])].add(int(part["data"]))
-    return found
+            words = part.get("path", "").split("/")  # /consumers/GROUP/KIND/TOPIC/PARTITION
+            if len(words) != 6:
+                continue
+            if part["op"] in ("create", "setData") and words[3] == "offsets":
+                commits[int(words[5])].add(int(part["data"]))
+            elif part["op"] == "create" and words[3] == "owners":
+                claims[line["who"]].append(int(words[5]))
+    return commits, claims
 
 
 def churn(t, seconds):
