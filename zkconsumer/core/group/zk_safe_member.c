@@ -152,15 +152,18 @@ void safe_run_registration(struct zk_safe *m, struct group_outputs *out)
         look_at_id(m, out);
 }
 
-/* What was read before we registered (again) may be a group that has not been one since: nothing is
- * stopped by it. */
+/* What we have read before we registered (again) may be a group that has not been one since:
+ * nothing is stopped by it. An observer's view that has us may have come before the answer to our
+ * own create, and does not come again: it stands. */
 static void forget_views(struct zk_safe *m)
 {
+    if (m->has_observer)
+        return;
     bool has_any = m->view || m->is_lacking || zk_viewer_is_busy(m->viewer);
     zk_view_unref(m->view);
     m->view = NULL;
     m->must_decide = false;
-    if (has_any && !m->has_observer)
+    if (has_any)
         zk_viewer_refresh(m->viewer);
 }
 
