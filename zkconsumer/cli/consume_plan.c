@@ -1,11 +1,11 @@
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/printing.h"
 #include "zkconsumer/cli/property_option.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/connect.h"
-#include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,16 +235,13 @@ static bool read_settings(struct consume_plan *plan, const struct cli_args *args
 static bool add_topic(struct consume_plan *plan, const char *text)
 {
     char room[512];
-    struct why why;
     struct where_topic *t = &plan->topics[plan->topic_count];
     if (!where_parse_topic(text, t, room, sizeof room)) {
         report_error("--topic: %s", room);
         return false;
     }
-    if (zk_check_topic(t->name, &why) != ZKC_OK) {
-        report_error("--topic: %s", why.text);
+    if (!names_check_topic(t->name))
         return false;
-    }
     for (size_t i = 0; i < plan->topic_count; i++) {
         if (strcmp(plan->topics[i].name, t->name) == 0) {
             report_error("topic %s is given twice; %s:2 would take part with two streams", t->name,
@@ -344,12 +341,9 @@ static bool read_partitions(struct consume_plan *plan, const struct cli_args *ar
 
 static bool name_group(struct consume_plan *plan, uint32_t random)
 {
-    struct why why;
     const char *group = zkc_conf_get(plan->conf, "group.id");
-    if (group && zk_check_group(group, &why) != ZKC_OK) {
-        report_error("--group: %s", why.text);
+    if (group && !names_check_group(group))
         return false;
-    }
     if (group || !plan->is_member)
         return true;
     plan->is_throwaway = true;

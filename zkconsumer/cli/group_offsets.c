@@ -1,4 +1,5 @@
 #include "zkconsumer/cli/group_offsets.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
@@ -6,16 +7,8 @@
 
 bool group_offsets_check_names(const struct cli_args *args, size_t group, size_t topic)
 {
-    struct why why;
-    if (zk_check_group(cli_args_text(args, group, ""), &why)) {
-        report_error("--group: %s", why.text);
-        return false;
-    }
-    if (cli_args_has(args, topic) && zk_check_topic(cli_args_text(args, topic, ""), &why)) {
-        report_error("--topic: %s", why.text);
-        return false;
-    }
-    return true;
+    return names_check_group(cli_args_text(args, group, "")) &&
+           (!cli_args_has(args, topic) || names_check_topic(cli_args_text(args, topic, "")));
 }
 
 static int by_name(const void *a, const void *b)

@@ -6,6 +6,7 @@
 #include "zkconsumer/cli/admin.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/path.h"
 #include <stdlib.h>
@@ -130,18 +131,12 @@ static enum cli_exit run(const struct cli_args *args)
 {
     static const char example[] = "zkconsumer groups delete -G billing " EXAMPLE_ZOOKEEPER;
     struct admin a;
-    struct why why;
     const char *group;
     bool is_dry = cli_args_has(args, DRY_RUN);
     if ((!cli_args_has(args, CONSOLE) && !report_needs(args, GROUP, example)) ||
-        !report_needs(args, ZOOKEEPER, example) || !report_takes_no_operands(args))
+        !report_needs(args, ZOOKEEPER, example) || !report_takes_no_operands(args) ||
+        !names_check_groups(args, GROUP))
         return CLI_FAILED;
-    for (size_t i = 0; (group = cli_args_value(args, GROUP, i)); i++) {
-        if (zk_check_group(group, &why)) {
-            report_error("--group: %s", why.text);
-            return CLI_FAILED;
-        }
-    }
     enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
     if (code != CLI_DONE)
         return code;

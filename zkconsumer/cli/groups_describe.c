@@ -4,10 +4,10 @@
 #include "zkconsumer/cli/group_check.h"
 #include "zkconsumer/cli/group_print.h"
 #include "zkconsumer/cli/group_read.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
-#include "zkconsumer/core/zk/path.h"
 #include <unistd.h>
 
 enum { GROUP, ZOOKEEPER, STRATEGY, JSON, TIMEOUT, HELP, OPTIONS };
@@ -35,7 +35,6 @@ struct plan {
 static bool read_plan(const struct cli_args *args, struct plan *plan)
 {
     char text[256];
-    struct why why;
     *plan = (struct plan){
         .group = cli_args_text(args, GROUP, ""),
         .timeout_ms = OPTION_TIMEOUT_DEFAULT_MS,
@@ -51,11 +50,7 @@ static bool read_plan(const struct cli_args *args, struct plan *plan)
         !report_takes_no_operands(args) ||
         !group_check_parse_strategy(cli_args_text(args, STRATEGY, "range"), &plan->strategy))
         return false;
-    if (zk_check_group(plan->group, &why) != ZKC_OK) {
-        report_error("--group: %s", why.text);
-        return false;
-    }
-    return true;
+    return names_check_group(plan->group);
 }
 
 /* Each reason once: a broker that is down has many partitions. */

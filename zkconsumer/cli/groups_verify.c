@@ -3,10 +3,10 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/group_check.h"
 #include "zkconsumer/cli/group_read.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
-#include "zkconsumer/core/zk/path.h"
 #include <unistd.h>
 
 enum { GROUP, ZOOKEEPER, STRATEGY, TIMEOUT, HELP, OPTIONS };
@@ -76,10 +76,8 @@ static enum cli_exit run(const struct cli_args *args)
         report_error("%s", text);
         return CLI_FAILED;
     }
-    if (zk_check_group(group, &why)) {
-        report_error("--group: %s", why.text);
+    if (!names_check_group(group))
         return CLI_FAILED;
-    }
     enum zkc_err err = zk_reader_open(connect, timeout_ms, &r, &why);
     if (err) {
         report_error("%s", why.text);

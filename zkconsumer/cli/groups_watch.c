@@ -8,11 +8,11 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/group_lanes.h"
 #include "zkconsumer/cli/group_read.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
-#include "zkconsumer/core/zk/path.h"
 #include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -203,7 +203,6 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
 {
     static const char example[] = "zkconsumer groups watch -G billing " EXAMPLE_ZOOKEEPER;
     char text[256];
-    struct why why;
     *plan = (struct plan){
         .group = cli_args_text(args, GROUP, ""),
         .connect = cli_args_text(args, ZOOKEEPER, ""),
@@ -221,10 +220,7 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
         report_error("%s", text);
         return false;
     }
-    if (zk_check_group(plan->group, &why) == ZKC_OK)
-        return true;
-    report_error("--group: %s", why.text);
-    return false;
+    return names_check_group(plan->group);
 }
 
 static enum cli_exit run(const struct cli_args *args)

@@ -4,10 +4,10 @@
 #include "zkconsumer/cli/group_print.h"
 #include "zkconsumer/cli/group_read.h"
 #include "zkconsumer/cli/kafka_offsets.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
-#include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -42,7 +42,6 @@ struct plan {
 
 static bool read_topics(const struct cli_args *args, struct arena *arena, struct plan *plan)
 {
-    struct why why;
     char *text = arena_format(arena, "%s", cli_args_text(args, TOPIC, ""));
     plan->topics = text ? arena_alloc_array(arena, strlen(text) + 1, sizeof *plan->topics) : NULL;
     if (!plan->topics) {
@@ -50,10 +49,8 @@ static bool read_topics(const struct cli_args *args, struct arena *arena, struct
         return false;
     }
     for (char *rest = NULL, *t = strtok_r(text, ",", &rest); t; t = strtok_r(NULL, ",", &rest)) {
-        if (zk_check_topic(t, &why)) {
-            report_error("--topic: %s", why.text);
+        if (!names_check_topic(t))
             return false;
-        }
         plan->topics[plan->topic_count++] = t;
     }
     return true;
@@ -63,7 +60,6 @@ static bool read_plan(const struct cli_args *args, struct arena *arena, struct p
 {
     static const char example[] = "zkconsumer offsets check -G billing " EXAMPLE_ZOOKEEPER;
     char text[256];
-    struct why why;
     *plan = (struct plan){
         .group = cli_args_text(args, GROUP, ""),
         .timeout_ms = OPTION_TIMEOUT_DEFAULT_MS,
@@ -78,10 +74,8 @@ static bool read_plan(const struct cli_args *args, struct arena *arena, struct p
         report_error("%s", text);
         return false;
     }
-    if (zk_check_group(plan->group, &why)) {
-        report_error("--group: %s", why.text);
+    if (!names_check_group(plan->group))
         return false;
-    }
     return read_topics(args, arena, plan);
 }
 

@@ -5,6 +5,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/file.h"
 #include "zkconsumer/cli/group_offsets.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/offset.h"
@@ -112,18 +113,11 @@ static enum cli_exit run_export(const struct cli_args *args)
 {
     static const char example[] = "zkconsumer offsets export " EXAMPLE_ZOOKEEPER " > offsets.txt";
     struct admin a;
-    struct why why;
-    const char *path = cli_args_text(args, FILE_OPTION, NULL), *group;
+    const char *path = cli_args_text(args, FILE_OPTION, NULL);
     if ((!args->called_as && !report_needs(args, ZOOKEEPER, example)) ||
         (args->called_as && !report_needs(args, FILE_OPTION, example)) ||
-        !report_takes_no_operands(args))
+        !report_takes_no_operands(args) || !names_check_groups(args, GROUP))
         return CLI_FAILED;
-    for (size_t i = 0; (group = cli_args_value(args, GROUP, i)); i++) {
-        if (zk_check_group(group, &why)) {
-            report_error("--group: %s", why.text);
-            return CLI_FAILED;
-        }
-    }
     enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
     if (code != CLI_DONE)
         return code;

@@ -3,6 +3,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/file.h"
 #include "zkconsumer/cli/group_offsets.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/base/properties.h"
@@ -163,7 +164,6 @@ static bool read_ours(struct plan *plan, const struct cli_args *args)
     static const char example[] =
         "zkconsumer offsets reset -G billing --to-earliest " EXAMPLE_ZOOKEEPER;
     char text[256];
-    struct why why;
     if (!report_needs(args, GROUP, example) || !report_needs(args, ZOOKEEPER, example) ||
         !report_takes_no_operands(args) || !read_where(plan, args))
         return false;
@@ -173,27 +173,16 @@ static bool read_ours(struct plan *plan, const struct cli_args *args)
     }
     plan->group = cli_args_text(args, GROUP, "");
     plan->connect = cli_args_text(args, ZOOKEEPER, "");
-    const char *topic;
-    for (size_t i = 0; (topic = cli_args_value(args, TOPIC, i)); i++) {
-        if (zk_check_topic(topic, &why)) {
-            report_error("--topic: %s", why.text);
-            return false;
-        }
-    }
-    return true;
+    return names_check_topics(args, TOPIC);
 }
 
 static bool read_plan(struct plan *plan, const struct cli_args *args)
 {
     bool is_class = args->called_as && strstr(args->called_as, "UpdateOffsetsInZK");
-    struct why why;
     *plan = (struct plan){.partition = -1};
     if (!(is_class ? read_kafkas : read_ours)(plan, args))
         return false;
-    if (zk_check_group(plan->group, &why) == ZKC_OK)
-        return true;
-    report_error("--group: %s", why.text);
-    return false;
+    return names_check_group(plan->group);
 }
 
 /* ---- the moves of one topic ---- */

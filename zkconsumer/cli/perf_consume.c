@@ -4,6 +4,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/group_traces.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/perf.h"
 #include "zkconsumer/cli/property_option.h"
@@ -243,7 +244,6 @@ static bool set_property(const char *key, const char *value, void *plan)
 
 static bool read_group(struct perf *p, const struct cli_args *args)
 {
-    struct why why;
     uint32_t random = 0;
     const char *group = cli_args_text(args, GROUP, NULL);
     if (getrandom(&random, sizeof random, 0) != sizeof random)
@@ -252,10 +252,7 @@ static bool read_group(struct perf *p, const struct cli_args *args)
     snprintf(p->group, sizeof p->group, "%s", group ? group : "");
     if (p->is_throwaway)
         snprintf(p->group, sizeof p->group, "perf-consumer-%" PRIu32, random % 100000);
-    if (zk_check_group(p->group, &why) == ZKC_OK)
-        return true;
-    report_error("--group: %s", why.text);
-    return false;
+    return names_check_group(p->group);
 }
 
 static bool read_numbers(struct perf *p, const struct cli_args *args)
@@ -274,15 +271,12 @@ static bool read_numbers(struct perf *p, const struct cli_args *args)
 static bool read_plan(struct perf *p, const struct cli_args *args)
 {
     static const char example[] = "zkconsumer perf consume -t orders " EXAMPLE_ZOOKEEPER;
-    struct why why;
     if (!report_needs(args, ZOOKEEPER, example) || !report_needs(args, TOPIC, example) ||
         !report_takes_no_operands(args) || !read_numbers(p, args) || !read_group(p, args))
         return false;
     p->topic = cli_args_text(args, TOPIC, "");
-    if (zk_check_topic(p->topic, &why)) {
-        report_error("--topic: %s", why.text);
+    if (!names_check_topic(p->topic))
         return false;
-    }
     p->hides_header = cli_args_has(args, HIDE_HEADER);
     p->shows_details = cli_args_has(args, DETAILED);
     p->conf = zkc_conf_new();

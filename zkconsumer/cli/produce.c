@@ -12,6 +12,7 @@
 #include "zkconsumer/cli/file.h"
 #include "zkconsumer/cli/format.h"
 #include "zkconsumer/cli/lines.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/producer.h"
 #include "zkconsumer/cli/producer_brokers.h"
 #include "zkconsumer/cli/property_option.h"
@@ -19,7 +20,6 @@
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/base/properties.h"
-#include "zkconsumer/core/zk/path.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -262,7 +262,6 @@ static bool read_separators(struct plan *plan, const struct cli_args *args)
 static bool read_plan(struct plan *plan, const struct cli_args *args)
 {
     char text[256];
-    struct why why;
     *plan = (struct plan){
         .topic = cli_args_text(args, TOPIC, ""),
         .partition = RD_KAFKA_PARTITION_UA,
@@ -276,10 +275,8 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
         report_error("%s", text);
         return false;
     }
-    if (zk_check_topic(plan->topic, &why) != ZKC_OK) {
-        report_error("--topic: %s", why.text);
+    if (!names_check_topic(plan->topic))
         return false;
-    }
     if (!read_settings(plan, args) || !read_separators(plan, args) || !make_conf(plan, args))
         return false;
     plan->broker_list = cli_args_text(args, BROKERS, NULL);

@@ -8,6 +8,7 @@
 #include "zkconsumer/cli/cluster_ask.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/printing.h"
 #include "zkconsumer/cli/report.h"
@@ -18,7 +19,6 @@
 #include "zkconsumer/core/wire/kafka_error.h"
 #include "zkconsumer/core/wire/list_offsets.h"
 #include "zkconsumer/core/wire/message_set.h"
-#include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -142,7 +142,6 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
 {
     static const char example[] = "zkconsumer shell -t orders -p 0 " EXAMPLE_BROKERS;
     char text[256];
-    struct why why;
     *plan = (struct plan){
         .brokers = cli_args_text(args, BROKERS, ""),
         .topic = cli_args_text(args, TOPIC, ""),
@@ -170,10 +169,8 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
         report_error("%s", text);
         return false;
     }
-    if (zk_check_topic(plan->topic, &why)) {
-        report_error("--topic: %s", why.text);
+    if (!names_check_topic(plan->topic))
         return false;
-    }
     return make_format(plan, args);
 }
 

@@ -2,6 +2,7 @@
 #include "zkconsumer/cli/admin.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/cluster.h"
 #include "zkconsumer/core/zk/log_config.h"
@@ -137,15 +138,10 @@ static enum cli_exit create(struct admin *a, const char *topic, int64_t partitio
 
 static bool check_topic(const struct cli_args *args, const char *example)
 {
-    struct why why;
     if (!report_needs(args, TOPIC, example) || !report_needs(args, ZOOKEEPER, example) ||
         !report_takes_no_operands(args))
         return false;
-    if (zk_check_topic(cli_args_text(args, TOPIC, ""), &why)) {
-        report_error("--topic: %s", why.text);
-        return false;
-    }
-    return true;
+    return names_check_topic(cli_args_text(args, TOPIC, ""));
 }
 
 static enum cli_exit run_create(const struct cli_args *args)

@@ -3,6 +3,7 @@
 #include "zkconsumer/cli/cluster_ask.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/cli/where.h"
@@ -10,7 +11,6 @@
 #include "zkconsumer/core/wire/api.h"
 #include "zkconsumer/core/wire/kafka_error.h"
 #include "zkconsumer/core/wire/list_offsets.h"
-#include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -46,7 +46,6 @@ static bool read_plan(const struct cli_args *args, struct plan *plan)
 {
     static const char example[] = "zkconsumer topics offsets -t orders --time=-1 " EXAMPLE_BROKERS;
     char text[256];
-    struct why why;
     *plan = (struct plan){
         .brokers = cli_args_text(args, BROKERS, ""),
         .topic = cli_args_text(args, TOPIC, ""),
@@ -65,10 +64,7 @@ static bool read_plan(const struct cli_args *args, struct plan *plan)
         report_error("%s", text);
         return false;
     }
-    if (zk_check_topic(plan->topic, &why) == ZKC_OK)
-        return true;
-    report_error("--topic: %s", why.text);
-    return false;
+    return names_check_topic(plan->topic);
 }
 
 static void request_fields(struct wire_codec *c, void *message)
