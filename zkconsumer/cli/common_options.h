@@ -8,6 +8,11 @@
             "The ZooKeeper servers; the chroot once, after the last of them."                      \
     }
 
+#define OPTION_GROUP                                                                               \
+    {                                                                                              \
+        "group group.id", 'G', "GROUP", false, "The consumer group."                               \
+    }
+
 #define OPTION_TIMEOUT_DEFAULT_MS 30000
 #define OPTION_TIMEOUT                                                                             \
     {                                                                                              \

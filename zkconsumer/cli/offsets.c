@@ -14,11 +14,6 @@
 enum { ZOOKEEPER, GROUP, TOPIC, TIMEOUT, HELP, GET_OPTIONS };
 enum { PARTITION = GET_OPTIONS, OFFSET, FORCE, SET_OPTIONS };
 
-#define OPTION_GROUP                                                                               \
-    {                                                                                              \
-        "group group.id", 'G', "GROUP", false, "The consumer group."                               \
-    }
-
 static const struct cli_option get_options[GET_OPTIONS] = {
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
     [GROUP] = OPTION_GROUP,

@@ -16,7 +16,7 @@ enum { ZOOKEEPER, GROUP, TOPIC, BROKER_INFO, LAG_MAX, TIMEOUT, BACKOFF, HELP, OP
 
 static const struct cli_option options[OPTIONS] = {
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
-    [GROUP] = {"group group.id", 'G', "GROUP", false, "The consumer group."},
+    [GROUP] = OPTION_GROUP,
     [TOPIC] = {"topic", 't', "TOPIC[,...]", false,
                "Topics, separated by commas. Default: those that the group has or had owners of."},
     [BROKER_INFO] = {"broker-info", 0, NULL, false, "Say below where the leaders are."},

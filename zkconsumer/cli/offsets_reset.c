@@ -31,7 +31,7 @@ enum {
 
 static const struct cli_option options[OPTIONS] = {
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
-    [GROUP] = {"group group.id", 'G', "GROUP", false, "The consumer group."},
+    [GROUP] = OPTION_GROUP,
     [TOPIC] = {"topic", 't', "TOPIC", true,
                "Only this topic; may be given several times. Default: every topic of which the "
                "group has offsets."},
