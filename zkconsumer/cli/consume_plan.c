@@ -168,6 +168,15 @@ void consume_log(zkc_consumer *consumer, int level, const char *facility, const 
         report_warning("%s: %s", facility, text);
 }
 
+bool consume_conf_set(zkc_conf *conf, const char *where, const char *key, const char *value)
+{
+    char why[512];
+    if (!value || zkc_conf_set(conf, key, value, why, sizeof why) == ZKC_OK)
+        return true;
+    report_error("%s: %s", where, why);
+    return false;
+}
+
 static bool set(struct consume_plan *plan, const char *option, const char *key, const char *value)
 {
     char why[512];

@@ -53,6 +53,10 @@ void consume_plan_deinit(struct consume_plan *plan);
 void consume_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
                  void *user);
 
+/* One setting, reported when the library refuses it; `value` NULL: there is nothing to set. `where`
+ * is for the message. */
+bool consume_conf_set(zkc_conf *conf, const char *where, const char *key, const char *value);
+
 /* NULL: single partitions, read without a group. Lent by the plan. */
 const char *consume_plan_group(const struct consume_plan *plan);
 

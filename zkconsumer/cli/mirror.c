@@ -185,18 +185,9 @@ static bool read_target(struct plan *plan, const struct cli_args *args)
     return false;
 }
 
-static bool set(struct plan *plan, const char *where, const char *key, const char *value)
+static bool set_property(const char *key, const char *value, void *conf)
 {
-    char why[512];
-    if (!value || zkc_conf_set(plan->source, key, value, why, sizeof why) == ZKC_OK)
-        return true;
-    report_error("%s: %s", where, why);
-    return false;
-}
-
-static bool set_property(const char *key, const char *value, void *plan)
-{
-    return set(plan, "--property", key, value);
+    return consume_conf_set(conf, "--property", key, value);
 }
 
 static bool read_source(struct plan *plan, const struct cli_args *args)
@@ -213,10 +204,11 @@ static bool read_source(struct plan *plan, const struct cli_args *args)
         report_error("%s", why);
         return false;
     }
-    if (!set(plan, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, NULL)) ||
-        !set(plan, "--group", "group.id", cli_args_text(args, GROUP, NULL)) ||
-        !property_option_each(args, PROPERTY, set_property, plan) ||
-        !set(plan, "mirror", "auto.commit.enable", "false"))
+    if (!consume_conf_set(plan->source, "--zookeeper", "zookeeper.connect",
+                          cli_args_text(args, ZOOKEEPER, NULL)) ||
+        !consume_conf_set(plan->source, "--group", "group.id", cli_args_text(args, GROUP, NULL)) ||
+        !property_option_each(args, PROPERTY, set_property, plan->source) ||
+        !consume_conf_set(plan->source, "mirror", "auto.commit.enable", "false"))
         return false;
     if (zkc_conf_get(plan->source, "zookeeper.connect") && zkc_conf_get(plan->source, "group.id"))
         return true;

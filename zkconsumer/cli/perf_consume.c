@@ -228,18 +228,9 @@ static void wait_for_end(struct perf *p)
 
 /* ---- settings ---- */
 
-static bool set(struct perf *p, const char *where, const char *key, const char *value)
+static bool set_property(const char *key, const char *value, void *conf)
 {
-    char why[512];
-    if (zkc_conf_set(p->conf, key, value, why, sizeof why) == ZKC_OK)
-        return true;
-    report_error("%s: %s", where, why);
-    return false;
-}
-
-static bool set_property(const char *key, const char *value, void *plan)
-{
-    return set(plan, "--property", key, value);
+    return consume_conf_set(conf, "--property", key, value);
 }
 
 static bool read_group(struct perf *p, const struct cli_args *args)
@@ -285,17 +276,18 @@ static bool read_plan(struct perf *p, const struct cli_args *args)
         return false;
     }
     zkc_conf_set_on_log(p->conf, consume_log);
-    return set(p, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, "")) &&
-           set(p, "--group", "group.id", p->group) &&
-           set(p, "--from-latest", "auto.offset.reset",
-               cli_args_has(args, FROM_LATEST) ? "largest" : "smallest") &&
-           set(p, "--fetch-size", "fetch.message.max.bytes",
-               cli_args_text(args, FETCH_SIZE, "1048576")) &&
-           set(p, "--socket-buffer-size", "socket.receive.buffer.bytes",
-               cli_args_text(args, SOCKET_BUFFER, "2097152")) &&
-           set(p, "--num-fetch-threads", "num.consumer.fetchers",
-               cli_args_text(args, FETCHERS, "1")) &&
-           property_option_each(args, PROPERTY, set_property, p);
+    return consume_conf_set(p->conf, "--zookeeper", "zookeeper.connect",
+                            cli_args_text(args, ZOOKEEPER, "")) &&
+           consume_conf_set(p->conf, "--group", "group.id", p->group) &&
+           consume_conf_set(p->conf, "--from-latest", "auto.offset.reset",
+                            cli_args_has(args, FROM_LATEST) ? "largest" : "smallest") &&
+           consume_conf_set(p->conf, "--fetch-size", "fetch.message.max.bytes",
+                            cli_args_text(args, FETCH_SIZE, "1048576")) &&
+           consume_conf_set(p->conf, "--socket-buffer-size", "socket.receive.buffer.bytes",
+                            cli_args_text(args, SOCKET_BUFFER, "2097152")) &&
+           consume_conf_set(p->conf, "--num-fetch-threads", "num.consumer.fetchers",
+                            cli_args_text(args, FETCHERS, "1")) &&
+           property_option_each(args, PROPERTY, set_property, p->conf);
 }
 
 /* ---- running ---- */
