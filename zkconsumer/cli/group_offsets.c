@@ -31,6 +31,30 @@ enum zkc_err group_offsets_children(struct admin *a, char *path, struct zk_resul
     return err;
 }
 
+enum zkc_err group_offsets_each(struct admin *a, const char *group, const char *topic,
+                                group_offset_fn *take, void *user)
+{
+    struct zk_result partitions, result;
+    enum zkc_err err = group_offsets_children(a, zk_path_offset_topic(group, topic), &partitions);
+    for (size_t i = 0; !err && i < partitions.children_count; i++) {
+        struct group_offset o = {.topic = topic};
+        int64_t number;
+        struct why why;
+        if (!cli_parse_number(partitions.children[i], 0, INT32_MAX, &number))
+            continue;
+        o.partition = (int32_t)number;
+        err =
+            admin_do(a, ZK_OP_GET, zk_path_offset(group, topic, o.partition), BYTES_NULL, &result);
+        if (err || result.zk_rc != ZK_OK)
+            continue; /* gone meanwhile */
+        if (zk_offset_read(result.data, &o.offset, &why))
+            o.trouble = why.text;
+        if (!take(&o, user))
+            break;
+    }
+    return err;
+}
+
 enum zkc_err group_offsets_partitions(struct admin *a, const char *topic, int64_t only,
                                       struct partition_list *out)
 {

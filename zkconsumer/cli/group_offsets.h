@@ -38,6 +38,21 @@ ZKC_MUST_CHECK enum zkc_err group_offsets_write(struct admin *a, const char *gro
 ZKC_MUST_CHECK enum zkc_err group_offsets_read(struct admin *a, const char *group,
                                                const char *topic, int32_t partition, int64_t *out);
 
+struct group_offset {
+    const char *topic;
+    int32_t partition;
+    int64_t offset;
+    const char *trouble; /* NULL; else why what the node holds is no offset */
+};
+
+/* Takes a committed offset; false: no more of them. */
+typedef bool group_offset_fn(const struct group_offset *offset, void *user);
+
+/* Calls `take` for each partition of the topic that has an offset node, by number. */
+ZKC_MUST_CHECK enum zkc_err group_offsets_each(struct admin *a, const char *group,
+                                               const char *topic, group_offset_fn *take,
+                                               void *user);
+
 /* The children of a node in the order of their names, numbers by number; none if it is not there
  * (out->zk_rc says so). The path is taken over and freed. */
 ZKC_MUST_CHECK enum zkc_err group_offsets_children(struct admin *a, char *path,

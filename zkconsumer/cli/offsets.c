@@ -5,7 +5,6 @@
 #include "zkconsumer/cli/group_offsets.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"
-#include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,28 +40,14 @@ static const struct cli_option set_options[SET_OPTIONS] = {
 
 /* ---- get ---- */
 
-static enum zkc_err get_topic(struct admin *a, const char *group, const char *topic,
-                              struct output *out)
+static bool print_offset(const struct group_offset *o, void *user)
 {
-    struct zk_result partitions, offset;
-    enum zkc_err err = group_offsets_children(a, zk_path_offset_topic(group, topic), &partitions);
-    for (size_t i = 0; !err && i < partitions.children_count; i++) {
-        int64_t number, value;
-        struct why why;
-        if (!cli_parse_number(partitions.children[i], 0, INT32_MAX, &number))
-            continue;
-        err = admin_do(a, ZK_OP_GET, zk_path_offset(group, topic, (int32_t)number), BYTES_NULL,
-                       &offset);
-        if (err || offset.zk_rc != ZK_OK)
-            continue; /* gone meanwhile */
-        if (zk_offset_read(offset.data, &value, &why))
-            report_warning("[%s,%lld]: %s", topic, (long long)number, why.text);
-        else
-            buf_appendf(&out->buf, "%s:%lld:%" PRId64 "\n", topic, (long long)number, value);
-        if (!output_added(out))
-            break;
-    }
-    return err;
+    struct output *out = user;
+    if (o->trouble)
+        report_warning("[%s,%d]: %s", o->topic, o->partition, o->trouble);
+    else
+        buf_appendf(&out->buf, "%s:%d:%" PRId64 "\n", o->topic, o->partition, o->offset);
+    return output_added(out);
 }
 
 static enum cli_exit get(struct admin *a, const struct cli_args *args)
@@ -83,7 +68,7 @@ static enum cli_exit get(struct admin *a, const struct cli_args *args)
     for (size_t i = 0; !err && i < topics.children_count; i++) {
         const char *only = cli_args_text(args, TOPIC, topics.children[i]);
         if (strcmp(only, topics.children[i]) == 0)
-            err = get_topic(a, group, topics.children[i], &out);
+            err = group_offsets_each(a, group, topics.children[i], print_offset, &out);
     }
     enum cli_exit code = err ? admin_fail(a, err) : output_finish(&out);
     output_deinit(&out);

@@ -8,7 +8,6 @@
 #include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"
-#include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -43,37 +42,31 @@ static const struct cli_option import_options[IMPORT_OPTIONS] = {
 
 /* ---- export ---- */
 
-static enum zkc_err export_topic(struct admin *a, const char *group, const char *topic,
-                                 struct buf *out)
+struct group_export {
+    const char *group;
+    struct buf *out;
+};
+
+static bool export_offset(const struct group_offset *o, void *user)
 {
-    struct zk_result partitions, offset;
-    enum zkc_err err = group_offsets_children(a, zk_path_offset_topic(group, topic), &partitions);
-    for (size_t i = 0; !err && i < partitions.children_count; i++) {
-        int64_t number, value;
-        struct why why;
-        if (!cli_parse_number(partitions.children[i], 0, INT32_MAX, &number))
-            continue;
-        err = admin_do(a, ZK_OP_GET, zk_path_offset(group, topic, (int32_t)number), BYTES_NULL,
-                       &offset);
-        if (err || offset.zk_rc != ZK_OK)
-            continue; /* gone meanwhile */
-        if (zk_offset_read(offset.data, &value, &why))
-            report_warning("%s [%s,%lld]: %s; it is left out", group, topic, (long long)number,
-                           why.text);
-        else
-            buf_appendf(out, "/consumers/%s/offsets/%s/%lld:%" PRId64 "\n", group, topic,
-                        (long long)number, value);
-    }
-    return err;
+    const struct group_export *x = user;
+    if (o->trouble)
+        report_warning("%s [%s,%d]: %s; it is left out", x->group, o->topic, o->partition,
+                       o->trouble);
+    else
+        buf_appendf(x->out, "/consumers/%s/offsets/%s/%d:%" PRId64 "\n", x->group, o->topic,
+                    o->partition, o->offset);
+    return true;
 }
 
 static enum zkc_err export_group(struct admin *a, const char *group, struct buf *out, bool *found)
 {
     struct zk_result topics;
+    struct group_export x = {group, out};
     enum zkc_err err = group_offsets_children(a, zk_path_offsets(group), &topics);
     *found = !err && topics.zk_rc == ZK_OK;
     for (size_t i = 0; !err && i < topics.children_count; i++)
-        err = export_topic(a, group, topics.children[i], out);
+        err = group_offsets_each(a, group, topics.children[i], export_offset, &x);
     return err;
 }
 
