@@ -122,6 +122,15 @@ def test_offsets_out_and_in(t):
     again = run("zkconsumer", "offsets", "export", "--zookeeper", world.connect)
     expect(sorted(again.stdout.splitlines()), sorted(text.splitlines()))
 
+    # what is no offset, and what is no partition: told and left out, or not looked at; the others come
+    world.zk.set("/consumers/billing/offsets/orders/0", b"x")
+    world.zk.create("/consumers/billing/offsets/orders/odd", b"1")
+    for command, want in (("export", "/consumers/billing/offsets/%s/%d:%d"), ("get", "%s:%d:%d")):
+        done = run("zkconsumer", "offsets", command, "-G", "billing", "--zookeeper", world.connect)
+        expect((done.returncode, done.stdout.splitlines()), (0, [want % ("clicks", 0, 3), want % ("orders", 1, 4)]))
+        expect_in("[orders,0]: ", done.stderr)
+        assert "odd" not in done.stderr, done.stderr
+
 
 def test_reset(t):
     world = Billing(t)
