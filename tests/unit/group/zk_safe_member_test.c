@@ -604,6 +604,24 @@ static void test_views_of_an_observer(void **state)
     end(&r);
 }
 
+/* The observer may see our registration before we are told of it; it shows that group once. */
+static void test_an_observer_that_is_first(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 4);
+    put_member(&r, "g_z", "ceil,range", 1);
+    struct zk_safe_config config = safe_world_config();
+    config.observer_process = true;
+    join(&r, config);
+    while (!fake_zk_text(r.w->zk, SAFE_IDS "g_m")) /* it stands, and the answer is on its way */
+        if (!safe_serve(r.m))
+            assert_true(safe_read(r.m));
+    show(&r, (const char *const[]){"g_m", "g_z"}, 2, 50);
+    assert_int_equal(owned(r.m), 2);
+    end(&r);
+}
+
 /* ---- switches ---- */
 
 static void test_without_watches_of_owners_it_is_tried(void **state)
@@ -748,6 +766,7 @@ int main(void)
         cmocka_unit_test(test_leaving_without_a_connection_ends_in_time),
         cmocka_unit_test(test_leaving_before_there_is_a_session),
         cmocka_unit_test(test_views_of_an_observer),
+        cmocka_unit_test(test_an_observer_that_is_first),
         cmocka_unit_test(test_without_watches_of_owners_it_is_tried),
         cmocka_unit_test(test_blind_release_and_commit),
         cmocka_unit_test(test_claims_one_by_one),
