@@ -38,10 +38,12 @@ static const char *variant_name(enum conf_variant variant)
     return names[variant];
 }
 
-static const char *strategy_name(enum conf_strategy strategy)
+/* In safe mode `auto` goes by who is in the group. */
+static const char *strategy_name(const struct conf_view *conf)
 {
     static const char *const names[] = {"ceil", "range", "roundrobin"};
-    return names[strategy];
+    bool is_auto = conf->mode == CONF_MODE_SAFE && conf->is_strategy_auto;
+    return is_auto ? "auto" : names[conf->strategy];
 }
 
 /* Of compat: the choices of 0.8.2 that are taken away. */
@@ -63,7 +65,7 @@ static void write_header(struct tracing *t, const struct conf_view *conf)
     uname(&host);
     json_text(j, "mode", conf_mode_name(conf->mode));
     json_text(j, "variant", variant_name(conf->variant));
-    json_text(j, "strategy", strategy_name(conf->strategy));
+    json_text(j, "strategy", strategy_name(conf));
     json_bool(j, "zookeeper.watch.brokers", conf->watch_brokers);
     add_switches(j, conf);
     json_text(j, "build", zkc_version_text());
