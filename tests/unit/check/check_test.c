@@ -401,7 +401,7 @@ static void test_a_session_before_the_start(void **state)
 /* Z10 and Z11 of multi and sync. The member's session is 0x33, at zk1; an event each ten ns. */
 static void test_multi_and_sync(void **state)
 {
-    static const struct {
+    const struct {
         const char *name;
         struct trace_event events[6];
         uint64_t z10, z11, stale, checked; /* violations, counts; how often Z10 was looked at */
