@@ -95,7 +95,7 @@ def test_sim_refuses_what_cannot_be(t):
                         (("--set", "fault.1=at 1s join m9"), "a member of the scenario"),
                         (("--set", "zk.servers=2"), "an odd number"),
                         (("--set", "nonsense=2"), "unknown key"),
-                        (("--mode=zookeeper:safe",), "expected zookeeper:compat"),
+                        (("--mode=classic:eager",), "expected zookeeper:compat or zookeeper:safe"),
                         (("--seed=5..4",), "--seed=5..4: expected")):
         status, out, err = run("sim", "--scenario", file, *words)
         assert (status, out) == (1, "") and says in err, err

@@ -25,7 +25,8 @@ static const uint64_t ONCE_FAILED[] = {5, 25, 1343, 1001504, 1001954};
 
 struct run {
     uint64_t seed, hash, violations;
-    unsigned bugs; /* enum zk_safe_bug */
+    unsigned bugs;                              /* enum zk_safe_bug */
+    enum { ANYTHING, LEASES, FOLLOWERS } about; /* FOLLOWERS: leases, by servers' links alone */
     bool is_stable, wants_story;
     char first[300];
     char why[200];
@@ -80,11 +81,13 @@ static struct sim_fault fault_at(uint64_t at_ns, enum sim_fault_kind kind, const
 
 /* What a lease is for: a slow link, and then a cut or a standstill, of a member or of the follower
  * that members are on. */
-static void draw_lease_drama(struct stream *chance, struct drama *d, size_t members)
+static void draw_lease_drama(struct stream *chance, struct drama *d, size_t members,
+                             bool is_of_followers)
 {
     uint64_t at = 10 * SIM_S + stream_below(chance, 40 * SIM_S);
-    uint64_t then = at + stream_below(chance, 6 * SIM_S);
-    bool is_server = stream_below(chance, 2), is_one_way = stream_below(chance, 2);
+    bool is_server = stream_below(chance, 2) || is_of_followers;
+    bool is_one_way = stream_below(chance, 2) || is_of_followers;
+    uint64_t then = at + stream_below(chance, (is_one_way ? 3 : 6) * SIM_S);
     snprintf(d->who, sizeof d->who, is_server ? "zk%u" : "m%u",
              1 + (unsigned)stream_below(chance, is_server ? SERVERS : members));
     d->faults[0] = (struct sim_fault){.when = {.kind = SIM_AT, .base_ns = at},
@@ -138,19 +141,20 @@ static void draw_unregister(struct stream *chance, struct drama *d, size_t membe
     d->faults[d->count++] = fault_at(at, SIM_UNREGISTER, d->who, 0);
 }
 
-static void draw_drama(struct stream *chance, struct drama *d, size_t members, bool is_about_leases)
+static void draw_drama(struct stream *chance, struct drama *d, size_t members, bool is_about_leases,
+                       bool is_of_followers)
 {
     *d = (struct drama){0};
     snprintf(d->who, sizeof d->who, "m%u", 1 + (unsigned)stream_below(chance, members));
     if (is_about_leases) {
-        draw_lease_drama(chance, d, members);
+        draw_lease_drama(chance, d, members, is_of_followers);
         return;
     }
     switch (stream_below(chance, 4)) {
     case 0: draw_restart(chance, d, members); break;
     case 1: draw_lost_claim(chance, d, members); break;
     case 2: draw_unregister(chance, d, members); break;
-    default: draw_lease_drama(chance, d, members);
+    default: draw_lease_drama(chance, d, members, false);
     }
 }
 
@@ -159,7 +163,7 @@ static void run(struct run *r)
     struct stream chance = stream_of(r->seed, "safe", "world");
     const struct sim_topic topics[] = {{"t", 1 + (int32_t)stream_below(&chance, 8), 20000, 0},
                                        {"u", 1 + (int32_t)stream_below(&chance, 4), 5000, 100}};
-    bool is_about_leases = stream_below(&chance, 2);
+    bool is_about_leases = stream_below(&chance, 2) || r->about != ANYTHING;
     struct swarm_options options = {.seed = r->seed,
                                     .from_ns = 10 * SIM_S,
                                     .to_ns = 60 * SIM_S,
@@ -190,7 +194,7 @@ static void run(struct run *r)
     c.faults = faults;
     c.fault_count = swarm.count;
     for (size_t i = 0; i < DRAMAS_MAX; i++) {
-        draw_drama(&chance, &dramas[i], c.member_count, is_about_leases);
+        draw_drama(&chance, &dramas[i], c.member_count, is_about_leases, r->about == FOLLOWERS);
         memcpy(&faults[c.fault_count], dramas[i].faults,
                dramas[i].count * sizeof *dramas[i].faults);
         c.fault_count += dramas[i].count;
@@ -259,18 +263,19 @@ static void test_planted_bugs_are_found(void **state)
     static const struct {
         unsigned bugs;
         const char *name;
+        int about;
     } planted[] = {
-        {ZK_SAFE_BUG_LEASE_FROM_RECEIPT, "lease from receipt"},
-        {ZK_SAFE_BUG_LEASE_FROM_LAST_PROBE, "lease from the last probe"},
-        {ZK_SAFE_BUG_LEASE_ONE_WRITE, "probes of one write"},
-        {ZK_SAFE_BUG_LEASE_ON_READ, "lease on a follower's read"},
-        {ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION, "commit retried in a new session"},
+        {ZK_SAFE_BUG_LEASE_FROM_RECEIPT, "lease from receipt", LEASES},
+        {ZK_SAFE_BUG_LEASE_FROM_LAST_PROBE, "lease from the last probe", LEASES},
+        {ZK_SAFE_BUG_LEASE_ONE_WRITE, "probes of one write", FOLLOWERS},
+        {ZK_SAFE_BUG_LEASE_ON_READ, "lease on a follower's read", LEASES},
+        {ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION, "commit retried in a new session", ANYTHING},
         {ZK_SAFE_BUG_CLAIM_BY_TEXT | ZK_SAFE_BUG_REGISTRATION_BY_TEXT,
-         "claim and registration told by text"},
-        {ZK_SAFE_BUG_REGISTRATIONS_BY_NAME, "registrations cached by name"},
-        {ZK_SAFE_BUG_VIEW_WITHOUT_SELF, "a view lacking oneself acted on"},
-        {ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN, "an unresolved create forgotten"},
-        {ZK_SAFE_BUG_RELEASE_BEFORE_DRAIN, "release before drain"},
+         "claim and registration told by text", ANYTHING},
+        {ZK_SAFE_BUG_REGISTRATIONS_BY_NAME, "registrations cached by name", ANYTHING},
+        {ZK_SAFE_BUG_VIEW_WITHOUT_SELF, "a view lacking oneself acted on", ANYTHING},
+        {ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN, "an unresolved create forgotten", ANYTHING},
+        {ZK_SAFE_BUG_RELEASE_BEFORE_DRAIN, "release before drain", ANYTHING},
     };
     uint64_t only = number_from("SIM_BUG", UINT64_MAX);
     (void)state;
@@ -280,7 +285,7 @@ static void test_planted_bugs_are_found(void **state)
         struct run r = {0};
         uint64_t seed = 1;
         for (; (only == UINT64_MAX || only == n) && seed <= 1000; seed++) {
-            r = (struct run){.seed = seed, .bugs = planted[n].bugs};
+            r = (struct run){.seed = seed, .bugs = planted[n].bugs, .about = planted[n].about};
             run(&r);
             if (r.violations || !r.is_stable)
                 break;
