@@ -24,6 +24,8 @@ LIVE = r"^integration\.[^.]+\."
 SEEDS = r"^unit\.(sim_safe|sim_chaos|planted_bugs|formulas)_test$|^sim\.(seeds|hash)$"
 # What is the same in every build: it runs programs only.
 ONCE = LIVE + r"|^sim\.(stories|golden_stories)$|^docs\."
+# The same under valgrind takes minutes: long tier.
+VALGRIND = r"^valgrind\.(sim_safe|sim_chaos|planted_bugs|formulas|zk_safe_random)_test$"
 # One thread, no system: nothing for the thread sanitizer.
 PURE = r"^unit\.(zk_compat_sweep|zk_compat_memory|group_sim|zk_safe_random|zk_safe_memory)_test$"
 # librdkafka starts its threads with C11's thrd_create, which ThreadSanitizer does not know: any program
@@ -34,7 +36,7 @@ PLANS = {
     "default": [("dev", ["quick", "default"], SEEDS),
                 ("clang", ["quick", "default"], ONCE + "|" + SEEDS),
                 ("tsan", ["quick"], ONCE + "|" + SEEDS + "|" + PURE),
-                ("release", ["quick", "default"], ONCE)],
+                ("release", ["quick", "default"], ONCE + "|" + VALGRIND)],
     "long": [("dev", ["quick", "default", "long"], None),
              ("clang", ["quick", "default", "long"], ONCE),
              ("tsan", ["quick", "default", "long"], PRODUCING),
