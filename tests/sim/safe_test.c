@@ -21,7 +21,7 @@
      ~(1u << SIM_TOPIC | 1u << SIM_EXPIRE | 1u << SIM_DELAY_WATCH))
 
 /* Seeds that found something once. */
-static const uint64_t ONCE_FAILED[] = {5, 25, 1343, 1001504, 1001954};
+static const uint64_t ONCE_FAILED[] = {5, 25, 1343, 1001504, 1001954, 1044359};
 
 struct run {
     uint64_t seed, hash, violations;
@@ -85,9 +85,11 @@ static void draw_lease_drama(struct stream *chance, struct drama *d, size_t memb
                              bool is_of_followers)
 {
     uint64_t at = 10 * SIM_S + stream_below(chance, 40 * SIM_S);
+    uint64_t then = at + stream_below(chance, 6 * SIM_S);
     bool is_server = stream_below(chance, 2) || is_of_followers;
     bool is_one_way = stream_below(chance, 2) || is_of_followers;
-    uint64_t then = at + stream_below(chance, (is_one_way ? 3 : 6) * SIM_S);
+    if (is_of_followers)
+        then = at + (then - at) / 2;
     snprintf(d->who, sizeof d->who, is_server ? "zk%u" : "m%u",
              1 + (unsigned)stream_below(chance, is_server ? SERVERS : members));
     d->faults[0] = (struct sim_fault){.when = {.kind = SIM_AT, .base_ns = at},

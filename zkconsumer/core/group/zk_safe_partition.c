@@ -565,7 +565,7 @@ void safe_run_partitions(struct zk_safe *m, struct group_outputs *out)
         act(m, p, out);
     }
     safe_flush(m, out);
-    if (acted)
+    if (acted || m->partition_count == 0) /* the last may have been freed */
         count(m);
 }
 
