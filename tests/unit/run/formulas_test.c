@@ -1,27 +1,8 @@
 /* The formulas of rebalance-study.md 2 against the simulator: both are printed, and must agree. */
 #include "study/run/predict.h"
+#include "tests/unit/run/scenarios.h"
 #include "tests/unit/test.h"
 #include <math.h>
-
-static struct scenario *parse(const char *text)
-{
-    struct scenario *s;
-    struct why why;
-    if (scenario_parse("x", bytes_of_text(text), &s, &why))
-        fail_msg("%s", why.text);
-    return s;
-}
-
-static struct scenario *read_one(const char *name)
-{
-    char path[512];
-    struct scenario *s;
-    struct why why;
-    snprintf(path, sizeof path, "%s/%s.scenario", STUDY_SCENARIOS, name);
-    if (scenario_read(path, &s, &why))
-        fail_msg("%s", why.text);
-    return s;
-}
 
 static void set(struct scenario *s, const char *key, const char *value)
 {
@@ -71,7 +52,7 @@ static void test_operations(void **state)
         {"8", "16", "at 30s leave m2"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct scenario *s = parse("late=1\nrun=50s\ndrain=0s\nwarmup=25s\ntopic.t=1\n");
+        struct scenario *s = parse_scenario("late=1\nrun=50s\ndrain=0s\nwarmup=25s\ntopic.t=1\n");
         struct predicted p;
         char what[100];
         set(s, "n", cases[i].n);
@@ -96,7 +77,7 @@ static void test_staircase(void **state)
     (void)state;
     bool has_step[2] = {false};
     for (uint64_t seed = 1; seed <= 6; seed++) {
-        struct scenario *s = read_one("S01");
+        struct scenario *s = read_scenario("S01");
         struct predicted p;
         set(s, "n", seed % 2 ? "4" : "20");
         set(s, "P", "20");
@@ -120,7 +101,7 @@ static void test_square_of_reads(void **state)
     double join[2], start[2];
     for (int i = 0; i < 2; i++) {
         struct predicted p;
-        struct scenario *s = read_one("S01");
+        struct scenario *s = read_scenario("S01");
         set(s, "n", i ? "79" : "39");
         set(s, "P", i ? "160" : "80");
         set(s, "run", "40s");
@@ -129,7 +110,7 @@ static void test_square_of_reads(void **state)
         expect("F6 S01 at n = 40, 80: reads", (double)r.measures.reads, p.reads, 0.01);
         join[i] = (double)r.measures.reads;
         scenario_free(s);
-        s = read_one("S22");
+        s = read_scenario("S22");
         set(s, "n", i ? "24" : "12");
         set(s, "topic.t", i ? "48" : "24");
         set(s, "start.spread", "80s");
@@ -158,8 +139,8 @@ static void test_detection(void **state)
         double measured = 0, predicted = 0;
         for (int seed = 1; seed <= seeds; seed++) {
             struct scenario *s =
-                parse("members=2\ntopic.t=2\nids=random\nrun=45s\nwarmup=10s\nheal=5s\n"
-                      "drain=0s\nfault.1=at 30s+u(0,6s) crash random\n");
+                parse_scenario("members=2\ntopic.t=2\nids=random\nrun=45s\nwarmup=10s\nheal=5s\n"
+                               "drain=0s\nfault.1=at 30s+u(0,6s) crash random\n");
             struct predicted p;
             set(s, "zk.servers", servers[i]);
             struct run_result r = run_one(s, (uint64_t)seed, &p);
@@ -182,7 +163,7 @@ static void test_dual_delivery(void **state)
     static const double lasts[] = {15, 30, 60};
     double dual[3];
     for (size_t i = 0; i < ARRAY_LEN(lasts); i++) {
-        struct scenario *s = read_one("S18");
+        struct scenario *s = read_scenario("S18");
         struct predicted p;
         char fault[100], what[100];
         snprintf(fault, sizeof fault, "at 30s cut m1 zk* both for %.0fs", lasts[i]);
@@ -203,8 +184,9 @@ static void test_dual_delivery(void **state)
 
 static bool gives_up(double stop_s, struct predicted *p)
 {
-    struct scenario *s = parse("members=1\nlate=1\ntopic.t=4\nrun=60s\nwarmup=15s\nheal=1s\n"
-                               "drain=0s\nmember.2.app.stop=0s\nfault.2=at 30s join late\n");
+    struct scenario *s =
+        parse_scenario("members=1\nlate=1\ntopic.t=4\nrun=60s\nwarmup=15s\nheal=1s\n"
+                       "drain=0s\nmember.2.app.stop=0s\nfault.2=at 30s join late\n");
     char fault[100];
     snprintf(fault, sizeof fault, "at 20s slow_stop m1 by %.0fms", stop_s * 1000);
     set(s, "fault.1", fault);
@@ -253,8 +235,8 @@ static void test_kill_and_restart(void **state)
         char fault[100];
         snprintf(fault, sizeof fault, "at 8s+u(0,6s) crash m1 for %s", cases[i].after);
         for (int seed = 1; seed <= seeds; seed++) {
-            struct scenario *s = parse("members=1\ntopic.t=4\nstart.spread=0s\nrun=28s\n"
-                                       "warmup=5s\nheal=0s\ndrain=0s\napp.stop=0s\n");
+            struct scenario *s = parse_scenario("members=1\ntopic.t=4\nstart.spread=0s\nrun=28s\n"
+                                                "warmup=5s\nheal=0s\ndrain=0s\napp.stop=0s\n");
             struct predicted p;
             set(s, "fault.1", fault);
             set(s, "zk.servers", cases[i].servers);
@@ -306,7 +288,7 @@ static void test_not_predicted(void **state)
         struct predicted p;
         snprintf(text, sizeof text, "members=3\ntopic.t=4\nrun=15s\nwarmup=10s\ndrain=0s\n%s",
                  others[i]);
-        struct scenario *s = parse(text);
+        struct scenario *s = parse_scenario(text);
         run_one(s, 1, &p);
         assert_true(isnan(p.reads) && isnan(p.writes) && isnan(p.watches) && isnan(p.tts_s));
         assert_true(isnan(p.dual_ps) && isnan(p.gap_ps) && isnan(p.give_up_p));

@@ -1,20 +1,12 @@
 #include "study/run/repro.h"
+#include "tests/unit/run/scenarios.h"
 #include "tests/unit/test.h"
-
-static struct scenario *parse(const char *text)
-{
-    struct scenario *s;
-    struct why why;
-    if (scenario_parse("x", bytes_of_text(text), &s, &why))
-        fail_msg("%s", why.text);
-    return s;
-}
 
 static void test_reads_what_it_writes(void **state)
 {
     (void)state;
     struct scenario *s =
-        parse("members = 3\nabout = a \"quoted\" \xC3\xA9\nfault.1 = at 1s crash m1\n");
+        parse_scenario("members = 3\nabout = a \"quoted\" \xC3\xA9\nfault.1 = at 1s crash m1\n");
     struct run_result result = {.violated = CHECK_Z5,
                                 .violated_ns = 31200000001,
                                 .detail = "m1 deletes \"t/0\"",

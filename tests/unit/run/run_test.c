@@ -1,25 +1,6 @@
 #include "study/run/run.h"
+#include "tests/unit/run/scenarios.h"
 #include "tests/unit/test.h"
-
-static struct scenario *parse(const char *text)
-{
-    struct scenario *s;
-    struct why why;
-    if (scenario_parse("x", bytes_of_text(text), &s, &why))
-        fail_msg("%s", why.text);
-    return s;
-}
-
-static struct scenario *read_one(const char *name)
-{
-    char path[512];
-    struct scenario *s;
-    struct why why;
-    snprintf(path, sizeof path, "%s/%s.scenario", STUDY_SCENARIOS, name);
-    if (scenario_read(path, &s, &why))
-        fail_msg("%s", why.text);
-    return s;
-}
 
 static struct run_result run_one(const struct scenario *s, uint64_t seed)
 {
@@ -37,8 +18,8 @@ static void test_reproduced(void **state)
 {
     (void)state;
     struct scenario *s =
-        parse("members=3\nlate=1\ntopic.t=4 rate 5\nrun=30s\nwarmup=10s\ndrain=5s\n"
-              "ids=random\nties=shuffle\nfault.1=at 15s+u(0,6s) join late\n");
+        parse_scenario("members=3\nlate=1\ntopic.t=4 rate 5\nrun=30s\nwarmup=10s\ndrain=5s\n"
+                       "ids=random\nties=shuffle\nfault.1=at 15s+u(0,6s) join late\n");
     struct run_result a = run_one(s, 7), b = run_one(s, 7), c = run_one(s, 8);
     assert_true(a.hash == b.hash);
     assert_true(a.hash != c.hash);
@@ -62,7 +43,7 @@ static void test_once_failed(void **state)
         {"S33", 28, "zookeeper.sync.before.read", "true"},
     };
     for (size_t i = 0; i < ARRAY_LEN(seeds); i++) {
-        struct scenario *s = read_one(seeds[i].scenario);
+        struct scenario *s = read_scenario(seeds[i].scenario);
         struct why why;
         if (seeds[i].key && scenario_set(s, seeds[i].key, seeds[i].value, &why))
             fail_msg("%s", why.text);

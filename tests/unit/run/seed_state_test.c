@@ -1,4 +1,5 @@
 #include "study/run/seed_state.h"
+#include "tests/unit/run/scenarios.h"
 #include "tests/unit/test.h"
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,14 +17,6 @@ static int remove_file(void **state)
 {
     (void)state;
     return unlink(path);
-}
-
-static struct scenario *parse(const char *text)
-{
-    struct scenario *s;
-    struct why why;
-    assert_int_equal(scenario_parse("x", bytes_of_text(text), &s, &why), ZKC_OK);
-    return s;
 }
 
 static enum zkc_err take(const struct seed_result *r, void *user)
@@ -96,7 +89,7 @@ static char *report(struct totals *t)
 static void test_goes_on(void **state)
 {
     (void)state;
-    struct scenario *s = parse("members = 3\n");
+    struct scenario *s = parse_scenario("members = 3\n");
     struct seed_state *x;
     struct totals written = {0}, read = {0}, few = {0};
     struct why why;
@@ -160,7 +153,7 @@ static void test_refused(void **state)
         "{\"seed\":1,\"died\":0}\n",
         "{\"seed\":1,\"hash\":\"00\",\"stable\":true,\"checks\":{}}\n",
     };
-    struct scenario *s = parse("members = 3\n"), *other = parse("members = 4\n");
+    struct scenario *s = parse_scenario("members = 3\n"), *other = parse_scenario("members = 4\n");
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         struct seed_state *x;
         struct totals t = {0};
@@ -187,7 +180,7 @@ static void test_refused(void **state)
 static void test_no_line(void **state)
 {
     (void)state;
-    struct scenario *s = parse("");
+    struct scenario *s = parse_scenario("");
     write_text("w", "precious");
     expect_refused(s, ":1: expected the state of this scenario");
     FILE *f = fopen(path, "r");
@@ -202,7 +195,7 @@ static void test_no_line(void **state)
 static void test_locked(void **state)
 {
     (void)state;
-    struct scenario *s = parse("");
+    struct scenario *s = parse_scenario("");
     struct seed_state *x, *second;
     struct totals t = {0};
     struct why why;
