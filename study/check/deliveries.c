@@ -291,6 +291,20 @@ static void check_delivery_time(struct check *c, const struct trace_event *e, st
                  (double)e->deliver.last_ns / 1e9);
 }
 
+/* The first run that ends at `offset` or later. */
+static size_t find_produce(const struct partition *p, int64_t offset)
+{
+    size_t low = 0, high = p->produce_count;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (p->produce[mid].last < offset)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 static void check_content(struct check *c, const struct trace_event *e, const struct pair *x)
 {
     const struct partition *p = &c->partitions[x->partition];
@@ -303,9 +317,9 @@ static void check_content(struct check *c, const struct trace_event *e, const st
                  e->deliver.last, topic_of(c, x), number_of(c, x), p->produced);
         return;
     }
-    for (size_t i = 0; i < p->produce_count; i++) {
-        if (e->deliver.first >= p->produce[i].first && e->deliver.first <= p->produce[i].last &&
-            e->deliver.first_ns < p->produce[i].first_ns)
+    size_t i = find_produce(p, e->deliver.first);
+    if (i < p->produce_count && e->deliver.first >= p->produce[i].first) {
+        if (e->deliver.first_ns < p->produce[i].first_ns)
             violated(c, CHECK_C6, UINT64_MAX,
                      "%s delivers %" PRId64 " of %s/%d before it was produced", e->m,
                      e->deliver.first, topic_of(c, x), number_of(c, x));
@@ -367,6 +381,12 @@ static void take_deliver(struct check *c, const struct trace_event *e)
     counted(c, CHECK_DUPLICATES, twice);
 }
 
+static bool is_produce_delivered(const struct partition *p, size_t i)
+{
+    return offsets_count(&p->delivered, p->produce[i].first, p->produce[i].last) ==
+           (uint64_t)(p->produce[i].last - p->produce[i].first) + 1;
+}
+
 static void take_produce(struct check *c, const struct trace_event *e)
 {
     struct partition *p = partition_of(c, e->produce.p, NULL);
@@ -374,14 +394,12 @@ static void take_produce(struct check *c, const struct trace_event *e)
         return;
     c->has_produce = true;
     /* What everybody has passed needs no ledger: the oldest runs that were delivered go. */
-    size_t gone = 0;
-    while (gone < p->produce_count &&
-           offsets_count(&p->delivered, p->produce[gone].first, p->produce[gone].last) ==
-               (uint64_t)(p->produce[gone].last - p->produce[gone].first) + 1)
-        gone++;
-    if (gone > 64 && gone > p->produce_count / 2) {
-        memmove(p->produce, p->produce + gone, (p->produce_count - gone) * sizeof *p->produce);
-        p->produce_count -= gone;
+    while (p->produce_gone < p->produce_count && is_produce_delivered(p, p->produce_gone))
+        p->produce_gone++;
+    if (p->produce_gone > 64 && p->produce_gone > p->produce_count / 2) {
+        p->produce_count -= p->produce_gone;
+        memmove(p->produce, p->produce + p->produce_gone, p->produce_count * sizeof *p->produce);
+        p->produce_gone = 0;
     }
     if (p->produce_count == p->produce_cap) {
         size_t cap = p->produce_cap ? p->produce_cap * 2 : 16;
@@ -393,11 +411,16 @@ static void take_produce(struct check *c, const struct trace_event *e)
         p->produce = grown;
         p->produce_cap = cap;
     }
-    p->produce[p->produce_count].first = e->produce.first;
-    p->produce[p->produce_count].last = e->produce.last;
-    p->produce[p->produce_count].first_ns = e->produce.first_ns;
-    p->produce[p->produce_count].last_ns = e->produce.last_ns;
-    p->produce[p->produce_count++].hash = e->produce.hash;
+    size_t at = p->produce_count++;
+    for (; at > 0 && p->produce[at - 1].first > e->produce.first; at--)
+        p->produce[at] = p->produce[at - 1];
+    if (p->produce_gone > at)
+        p->produce_gone = at;
+    p->produce[at].first = e->produce.first;
+    p->produce[at].last = e->produce.last;
+    p->produce[at].first_ns = e->produce.first_ns;
+    p->produce[at].last_ns = e->produce.last_ns;
+    p->produce[at].hash = e->produce.hash;
     if (e->produce.last > p->produced)
         p->produced = e->produce.last;
 }

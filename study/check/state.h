@@ -102,8 +102,8 @@ struct partition {
     struct {
         int64_t first, last;
         uint64_t first_ns, last_ns, hash;
-    } * produce;
-    size_t produce_count, produce_cap;
+    } * produce; /* by offset; of the first produce_gone everything was delivered */
+    size_t produce_count, produce_cap, produce_gone;
 };
 
 struct node { /* an ephemeral znode */

@@ -123,10 +123,25 @@ static int64_t available(struct broker *b, const struct fetch_msg *f, uint64_t t
     return n;
 }
 
+/* The same when one message is enough. */
+static uint64_t one_at(struct broker *b, const struct fetch_msg *f, uint64_t from_ns,
+                       uint64_t until_ns)
+{
+    uint64_t first = until_ns;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const struct fetch_item *item = &f->items[i];
+        uint64_t t = log_time_of(led_here(b, item->topic, item->partition), item->offset);
+        first = t < first ? t : first;
+    }
+    return first < from_ns ? from_ns : first;
+}
+
 /* The first time in (now, until] at which there is enough; until if there is none. */
 static uint64_t enough_at(struct broker *b, const struct fetch_msg *f, uint64_t until_ns)
 {
     uint64_t low = world_now(b->world), high = until_ns;
+    if (f->min == 1)
+        return one_at(b, f, low + 1, until_ns);
     if (available(b, f, until_ns) < f->min)
         return until_ns;
     while (high - low > 1) {
