@@ -452,6 +452,28 @@ def test_an_application_that_stops_polling(t):
     world.end(duplicates_max=1)
 
 
+def test_an_application_that_never_polls(t):
+    """It is given nothing that it could be done with: it is evicted all the same, and that nothing
+    waits for it then is no asking for more. When it asks it is back."""
+    world = World(t)
+    b = world.join("b")
+    world.settled()
+    a = t.our_members(world.cluster, "g", "ours-a")
+    a.open("a", {**SAFE, "max.poll.interval.ms": 1000}, zookeeper=world.proxy.listen("a"))
+    a.take("a", 0)
+    a.streams("a", t=1)
+    a.wait_for_report("a", "max.poll.interval.ms", 30)
+    wait_for(lambda: world.group.members() == ["g_b"], "a to be gone", 10)
+    world.settled(["b"])
+    world.flows(["b"])
+    expect("who is in", world.group.members(), ["g_b"])
+    expect("evictions", len(a.reports("a", "ZKC_ERR_EVICTED")), 1)
+    a.take("a", -1)
+    world.there["a"] = a
+    world.settled()
+    world.end(duplicates_max=0)
+
+
 def test_close_of_an_evicted_member(t):
     """It has nothing to give back and no session: closing takes no time."""
     world = World(t)

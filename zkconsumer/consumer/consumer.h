@@ -77,7 +77,8 @@ struct safe_parts {
     struct gate_lease *lease; /* of the session; NULL: none yet */
     int64_t lease_session;
     int64_t lease_end_ms;         /* INT64_MIN: over, INT64_MAX: without end */
-    int64_t polled_ms;            /* when the application was last seen to ask for messages */
+    int64_t polled_ms;            /* when the application last asked for messages */
+    bool awaits_poll;             /* it was evicted, and has not asked since */
     bool is_evicted;              /* everything is given back, until its session is closed */
     bool is_evicting;             /* the session of an evicted member is being closed */
     bool is_session_closed;       /* it has been: GROUP_IN_SESSION_CLOSED waits to be fed */

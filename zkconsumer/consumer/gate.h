@@ -104,9 +104,14 @@ void gate_lease_unref(struct gate_lease *lease); /* any thread; NULL is allowed 
 void gate_lease_move(struct gate_lease *lease, int64_t end_ms);
 void gate_lease_end(struct gate_lease *lease);
 
+static inline bool gate_lease_is_over_at(const struct gate_lease *lease, int64_t now_ms)
+{
+    return now_ms >= atomic_load_explicit(&lease->end_ms, memory_order_acquire);
+}
+
 static inline bool gate_lease_is_over(const struct gate_lease *lease)
 {
-    return lease->now_ms() >= atomic_load_explicit(&lease->end_ms, memory_order_acquire);
+    return gate_lease_is_over_at(lease, lease->now_ms());
 }
 
 /* ---- claims ---- */

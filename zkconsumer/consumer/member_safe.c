@@ -146,7 +146,7 @@ static void take_lease(zkc_consumer *c, const struct group_output *o)
 static void evicted(zkc_consumer *c)
 {
     c->safe_parts.evictions++;
-    c->safe_parts.is_evicted = true;
+    c->safe_parts.is_evicted = c->safe_parts.awaits_poll = true;
     stream_hub_want_poll(c->hub);
 }
 
@@ -423,8 +423,11 @@ int64_t member_safe_polled_ms(zkc_consumer *c, int64_t now_ms)
 {
     if (c->view.poll_interval_ms_max == 0)
         return -1;
-    if (stream_hub_was_polled(c->hub))
-        c->safe_parts.polled_ms = now_ms;
+    if (c->safe_parts.awaits_poll) /* that nothing is there to be asked for is no asking */
+        return c->safe_parts.polled_ms;
+    int64_t at = stream_hub_polled_ms(c->hub, now_ms);
+    if (at > c->safe_parts.polled_ms)
+        c->safe_parts.polled_ms = at;
     return c->safe_parts.polled_ms;
 }
 
@@ -456,6 +459,7 @@ void member_safe_on_polled(void *consumer)
     if (!c->safe || c->state >= CONSUMER_SESSION)
         return;
     c->safe_parts.was_polled = true;
+    c->safe_parts.awaits_poll = false;
     member_drain(c);
 }
 

@@ -62,6 +62,7 @@ struct zkc_stream {
     struct queued *ring;
     size_t head, count;
     size_t queued_bytes;
+    int64_t offered_ms; /* since when there has been something for the application, if there is */
     bool wants_room;
     pthread_cond_t came;
     unsigned waiters;
@@ -77,13 +78,12 @@ struct zkc_stream {
 
     /* Written by the taking thread only, read by any. */
     _Atomic uint64_t messages, bytes, reports;
-    _Atomic uint64_t late;  /* messages handed out while the lease ended */
-    _Atomic uint64_t polls; /* calls of the application */
-    atomic_bool is_holding; /* it has taken something that it is not known to be done with */
-    atomic_bool is_drained; /* on_drained is to be called */
+    _Atomic uint64_t late;     /* messages handed out while the lease ended */
+    _Atomic int64_t polled_ms; /* when the last call of the application ended */
+    atomic_bool is_holding;    /* it has taken something that it is not known to be done with */
+    atomic_bool is_drained;    /* on_drained is to be called */
 
     /* The loop's. */
-    uint64_t polls_seen;   /* by stream_hub_was_polled() */
     struct loop_item told; /* room, notices, drained */
     struct loop_item pump; /* callback mode */
     struct event *again;   /* callback mode, after a lack of memory */
@@ -105,9 +105,8 @@ struct stream_hub {
 
     size_t turn;
 
-    bool is_fenced;         /* somebody waits for a lease; under the lock */
-    _Atomic uint64_t polls; /* of zkc_consumer_next() */
-    uint64_t polls_seen;    /* the loop's, of stream_hub_was_polled() */
+    bool is_fenced;            /* somebody waits for a lease; under the lock */
+    _Atomic int64_t polled_ms; /* when the last zkc_consumer_next() ended */
     atomic_bool poll_wanted;
     struct loop_item polled; /* on_polled */
 
@@ -149,6 +148,8 @@ struct stream_hub *stream_hub_new(const struct stream_hub_options *options)
     if (!hub)
         return NULL;
     hub->options = *options;
+    if (!hub->options.now_ms)
+        hub->options.now_ms = loop_now_ms;
     pthread_mutex_init(&hub->lock, NULL);
     loop_cond_init(&hub->any);
     loop_item_init(&hub->polled, run_polled, hub);
@@ -325,6 +326,12 @@ static void wake_taker(zkc_stream *s)
         loop_post(s->hub->options.loop, &s->pump);
 }
 
+/* There is nothing that the application could take or be done with. Under the lock. */
+static bool has_nothing(const zkc_stream *s)
+{
+    return !s->count && !atomic_load(&s->is_holding);
+}
+
 size_t stream_room(zkc_stream *s)
 {
     struct stream_hub *hub = s->hub;
@@ -354,6 +361,8 @@ bool stream_push(zkc_stream *s, const struct chunk *chunk)
     if (is_full && is_wanted) {
         s->wants_room = true;
     } else if (is_wanted) {
+        if (has_nothing(s))
+            s->offered_ms = hub->options.now_ms();
         s->ring[(s->head + s->count++) % hub->options.chunks_max] = queued;
         s->queued_bytes += queued.records.len;
         wake_taker(s);
@@ -442,25 +451,25 @@ void stream_hub_look_again(struct stream_hub *hub)
 }
 
 /* Under the lock. */
-static bool was_polled(zkc_stream *s)
+static int64_t polled_ms(const zkc_stream *s, int64_t now_ms)
 {
-    uint64_t polls = atomic_load(&s->polls);
-    bool has_asked = polls != s->polls_seen;
-    s->polls_seen = polls;
-    return has_asked || s->waiters || s->on_message || (!s->count && !atomic_load(&s->is_holding));
+    int64_t at = atomic_load(&s->polled_ms);
+    if (s->waiters || s->on_message || has_nothing(s))
+        return now_ms;
+    return at > s->offered_ms ? at : s->offered_ms;
 }
 
-bool stream_hub_was_polled(struct stream_hub *hub)
+int64_t stream_hub_polled_ms(struct stream_hub *hub, int64_t now_ms)
 {
     pthread_mutex_lock(&hub->lock);
-    uint64_t polls = atomic_load(&hub->polls);
-    bool has_asked = polls != hub->polls_seen || hub->any_waiters;
-    hub->polls_seen = polls;
-    bool have_all = true;
-    for (size_t i = 0; i < hub->stream_count; i++)
-        have_all = was_polled(hub->streams[i]) && have_all;
+    int64_t asked_ms = hub->any_waiters ? now_ms : atomic_load(&hub->polled_ms);
+    int64_t first_ms = now_ms;
+    for (size_t i = 0; i < hub->stream_count; i++) {
+        int64_t at = polled_ms(hub->streams[i], now_ms);
+        first_ms = at < first_ms ? at : first_ms;
+    }
     pthread_mutex_unlock(&hub->lock);
-    return has_asked || have_all;
+    return asked_ms > first_ms ? asked_ms : first_ms;
 }
 
 void stream_hub_want_poll(struct stream_hub *hub)
@@ -550,9 +559,8 @@ static void finish_in_hand(zkc_stream *s)
 }
 
 /* The application asks: every call of the taking thread begins with it. */
-static void begin_poll(struct stream_hub *hub, zkc_stream *s, _Atomic uint64_t *polls)
+static void begin_poll(struct stream_hub *hub, zkc_stream *s)
 {
-    add(polls, 1);
     if (s)
         finish_in_hand(s);
     if (atomic_load_explicit(&hub->poll_wanted, memory_order_relaxed) &&
@@ -560,8 +568,16 @@ static void begin_poll(struct stream_hub *hub, zkc_stream *s, _Atomic uint64_t *
         loop_post(hub->options.loop, &hub->polled);
 }
 
-static void end_poll(zkc_stream *s)
+/* Every call ends with it; a message that is handed out has noted the time. */
+static void note_poll(zkc_stream *s, int64_t at_ms)
 {
+    atomic_store_explicit(&s->polled_ms, at_ms, memory_order_relaxed);
+}
+
+static void end_poll(zkc_stream *s, int result)
+{
+    if (result != ZKC_OK)
+        note_poll(s, s->hub->options.now_ms());
     atomic_store_explicit(&s->is_holding, s->current.is_active, memory_order_relaxed);
 }
 
@@ -595,6 +611,7 @@ static void hand_out_report(zkc_stream *s, const struct queued *chunk, enum zkc_
         .high_watermark = chunk->high_watermark,
         .err = err,
     };
+    note_poll(s, s->hub->options.now_ms());
     add(&s->reports, 1);
 }
 
@@ -696,11 +713,16 @@ static int read_message(zkc_stream *s, struct zkc_message *out)
 static void hand_out(zkc_stream *s, struct zkc_message *out)
 {
     const struct message_view *m = &s->current.message;
+    const struct gate_lease *lease = s->current.chunk.claim->lease;
     fill(s, m, out);
     add(&s->messages, 1);
     add(&s->bytes, m->key.len + m->value.len);
     into_hands(s, m->offset + 1);
-    if (claim_is_fenced(s->current.chunk.claim))
+    if (!lease)
+        return;
+    int64_t now_ms = lease->now_ms();
+    note_poll(s, now_ms);
+    if (gate_lease_is_over_at(lease, now_ms))
         add(&s->late, 1);
 }
 
@@ -917,12 +939,12 @@ enum zkc_err zkc_stream_next(zkc_stream *s, int timeout_ms, struct zkc_message *
     if (loop_is_foreign(s->hub->options.loop))
         return ZKC_ERR_WRONG_PROCESS;
     struct waiting w = waiting_of(s->hub, timeout_ms);
-    begin_poll(s->hub, s, &s->polls);
+    begin_poll(s->hub, s);
     int result;
     while ((result = take(s, out)) == TAKE_PENDING)
         if ((result = (int)await_one(s, &w)))
             break;
-    end_poll(s);
+    end_poll(s, result);
     return (enum zkc_err)result;
 }
 
@@ -948,12 +970,14 @@ enum zkc_err stream_hub_next(struct stream_hub *hub, int timeout_ms, struct zkc_
         return ZKC_ERR_WRONG_PROCESS;
     struct waiting w = waiting_of(hub, timeout_ms);
     zkc_stream *before = hub->taking;
-    begin_poll(hub, before, &hub->polls);
+    begin_poll(hub, before);
     int result = hub_take(hub, &w, out);
     if (before)
-        end_poll(before);
+        end_poll(before, result);
     if (hub->taking)
-        end_poll(hub->taking);
+        end_poll(hub->taking, result);
+    atomic_store(&hub->polled_ms,
+                 hub->taking ? atomic_load(&hub->taking->polled_ms) : hub->options.now_ms());
     return (enum zkc_err)result;
 }
 

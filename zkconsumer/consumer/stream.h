@@ -36,6 +36,7 @@ struct stream_hub_options {
     /* The application asks for messages, as stream_hub_want_poll() asked for. */
     void (*on_polled)(void *user);
     void *user;
+    int64_t (*now_ms)(void); /* NULL: loop_now_ms; a test's own */
 };
 
 /* `options` is copied. NULL: out of memory. Loop's thread, as all below unless said otherwise. */
@@ -109,10 +110,10 @@ void stream_hub_look_again(struct stream_hub *hub);
 /* Has on_drained called. Any thread. */
 void stream_tell_drained(zkc_stream *stream);
 
-/* Whether the application has asked for messages since the last call of this, on every stream that
- * has something for it: what waits to be taken, or what it has taken and is not done with. On a
- * stream that has nothing for it, it need not ask. */
-bool stream_hub_was_polled(struct stream_hub *hub);
+/* When the application last asked for messages, on every stream that has something for it (what
+ * waits to be taken, or what it has taken and is not done with) since it has; `now_ms`: it asks
+ * now, or there is nothing that it should ask for. On leased claims only. */
+int64_t stream_hub_polled_ms(struct stream_hub *hub, int64_t now_ms);
 
 /* Has on_polled called, once, when the application next asks for messages, or asks now. */
 void stream_hub_want_poll(struct stream_hub *hub);

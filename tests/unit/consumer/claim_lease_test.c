@@ -339,7 +339,8 @@ static void make_hub(struct bench *b, bool is_acknowledged)
                                          .is_acknowledged = is_acknowledged,
                                          .on_drained = on_drained,
                                          .on_polled = on_polled,
-                                         .user = b};
+                                         .user = b,
+                                         .now_ms = test_now_ms};
     b->hub = stream_hub_new(&options);
     assert_non_null(b->hub);
     b->stream = stream_new(b->hub, "orders", 0);
@@ -695,39 +696,67 @@ static void test_waiting_takers_hear_of_the_lease(void **state)
 
 /* ---- polling ---- */
 
+static int64_t polled_at(struct bench *b, int64_t at_ms)
+{
+    atomic_store(&now_ms, at_ms);
+    return stream_hub_polled_ms(b->hub, at_ms);
+}
+
 static void test_an_application_that_has_nothing_need_not_poll(void **state)
 {
     struct bench *b = *state;
     struct zkc_message m;
-    assert_true(stream_hub_was_polled(b->hub));
+    assert_int_equal(polled_at(b, 10), 10);
     push(b, b->stream, b->claim);
-    assert_false(stream_hub_was_polled(b->hub)); /* something waits */
+    assert_int_equal(polled_at(b, 20), 10); /* something waits since then */
     expect(b->stream, 0, &m);
-    assert_true(stream_hub_was_polled(b->hub));
-    assert_false(stream_hub_was_polled(b->hub)); /* it has one in its hands */
+    assert_int_equal(polled_at(b, 30), 20); /* it has one in its hands since then */
+    push(b, b->stream, b->claim);
+    assert_int_equal(polled_at(b, 40), 20);
     expect(b->stream, 1, &m);
+    assert_int_equal(polled_at(b, 50), 40);
     expect(b->stream, 2, &m);
-    assert_true(stream_hub_was_polled(b->hub));
-    assert_false(stream_hub_was_polled(b->hub));
+    assert_int_equal(polled_at(b, 60), 50);
     expect_nothing(b->stream);
-    assert_true(stream_hub_was_polled(b->hub));
-    assert_true(stream_hub_was_polled(b->hub)); /* done with everything */
+    assert_int_equal(polled_at(b, 70), 70); /* done with everything */
+    assert_int_equal(polled_at(b, 80), 80);
 }
 
 static void test_each_stream_that_has_something_is_to_be_polled(void **state)
 {
     struct bench *b = *state;
     struct zkc_message m;
+    atomic_store(&now_ms, 10);
     push(b, b->stream, b->claim);
     push(b, b->other, b->other_claim);
+    atomic_store(&now_ms, 20);
     expect(b->stream, 0, &m);
-    assert_false(stream_hub_was_polled(b->hub)); /* the other one stands still */
-    expect(b->stream, 1, &m);
+    assert_int_equal(polled_at(b, 30), 10); /* the other one stands still */
     expect(b->other, 0, &m);
-    assert_true(stream_hub_was_polled(b->hub));
+    assert_int_equal(polled_at(b, 40), 20);
     assert_int_equal(stream_hub_next(b->hub, 0, &m), ZKC_OK); /* over all streams */
-    assert_true(stream_hub_was_polled(b->hub));
-    assert_false(stream_hub_was_polled(b->hub));
+    assert_int_equal(polled_at(b, 50), 40);
+    assert_int_equal(polled_at(b, 60), 40);
+}
+
+/* A report, and an answer that there is nothing to be had for now, end a poll as a message does. */
+static void test_every_answer_is_of_a_poll(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    atomic_store(&now_ms, 10);
+    struct chunk report = {.claim = b->claim, .err = ZKC_ERR_OFFSET_RANGE};
+    assert_true(stream_push(b->stream, &report));
+    push(b, b->stream, b->claim);
+    atomic_store(&now_ms, 20);
+    assert_int_equal(zkc_stream_next(b->stream, 0, &m), ZKC_OK);
+    assert_int_equal(m.err, ZKC_ERR_OFFSET_RANGE);
+    assert_int_equal(polled_at(b, 30), 20);
+    gate_lease_move(b->lease, 15);
+    assert_int_equal(zkc_stream_next(b->stream, 0, &m), ZKC_ERR_TIMED_OUT);
+    assert_int_equal(polled_at(b, 40), 30);
+    assert_int_equal(stream_hub_next(b->hub, 0, &m), ZKC_ERR_TIMED_OUT);
+    assert_int_equal(polled_at(b, 50), 40);
 }
 
 static void test_the_next_poll_is_told_once(void **state)
@@ -780,6 +809,7 @@ int main(void)
         T_THREAD(test_waiting_takers_hear_of_the_lease),
         T(test_an_application_that_has_nothing_need_not_poll),
         T(test_each_stream_that_has_something_is_to_be_polled),
+        T(test_every_answer_is_of_a_poll),
         T(test_the_next_poll_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
