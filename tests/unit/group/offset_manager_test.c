@@ -164,16 +164,16 @@ static struct offset_outcome expect_ended(struct rig *r, enum offset_job_kind ki
                                           enum zkc_err err)
 {
     struct offset_outcome o;
-    assert_true(offset_manager_take(&r->m, kind, &o));
+    assert_true(offset_manager_take(&r->m, kind, &o, &r->out));
     assert_int_equal(o.err, err);
-    assert_false(offset_manager_take(&r->m, kind, &o));
+    assert_false(offset_manager_take(&r->m, kind, &o, &r->out));
     return o;
 }
 
 static void expect_running(struct rig *r, enum offset_job_kind kind)
 {
     struct offset_outcome o;
-    assert_false(offset_manager_take(&r->m, kind, &o));
+    assert_false(offset_manager_take(&r->m, kind, &o, &r->out));
 }
 
 /* ---- finding it ---- */
@@ -370,7 +370,7 @@ static void test_commit(void **state)
         rig_init(&r, 1);
         begin(&r, OFFSET_JOB_COMMIT, cases[i].tries);
         answer_find(&r, 1);
-        for (int k = 0; !offset_manager_take(&r.m, OFFSET_JOB_COMMIT, &o); k++) {
+        for (int k = 0; !offset_manager_take(&r.m, OFFSET_JOB_COMMIT, &o, &r.out); k++) {
             assert_true(k < 8);
             if (k > 0)
                 advance(&r, BACKOFF_MS);

@@ -53,13 +53,19 @@ enum zkc_err offset_manager_begin(struct offset_manager *m, enum offset_job_kind
 }
 
 bool offset_manager_take(struct offset_manager *m, enum offset_job_kind kind,
-                         struct offset_outcome *out)
+                         struct offset_outcome *outcome, struct group_outputs *out)
 {
     struct offset_job *job = &m->jobs[kind];
     if (job->state != OFFSET_JOB_ENDED)
         return false;
     job->state = OFFSET_JOB_NONE;
-    *out = (struct offset_outcome){job->err, job->why.text, job->list, job->count};
+    *outcome = (struct offset_outcome){job->err, job->why.text, job->list, job->count};
+    if (kind == OFFSET_JOB_FIND)
+        return true;
+    struct group_output *o = group_emit(out, kind == OFFSET_JOB_FETCH ? GROUP_OUT_OFFSETS_READ
+                                                                      : GROUP_OUT_OFFSETS_STORED);
+    o->offsets.list = job->list;
+    o->offsets.count = job->count;
     return true;
 }
 

@@ -110,9 +110,10 @@ struct offset_outcome {
     size_t count;
 };
 
-/* True when a job of this kind has ended since: once. */
+/* True when a job of this kind has ended since: once. A fetch and a commit are told to `out` as
+ * well (GROUP_OUT_OFFSETS_READ, GROUP_OUT_OFFSETS_STORED). */
 bool offset_manager_take(struct offset_manager *m, enum offset_job_kind kind,
-                         struct offset_outcome *out);
+                         struct offset_outcome *outcome, struct group_outputs *out);
 
 /* Gives up a job that waits for its next try. False: there is none, or it is being tried. */
 bool offset_manager_cancel(struct offset_manager *m, enum offset_job_kind kind);

@@ -1,5 +1,6 @@
 #include "zkconsumer/core/group/reader.h"
 #include "zkconsumer/core/group/claims.h"
+#include "zkconsumer/core/group/commit_drive.h"
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include <assert.h>
@@ -224,7 +225,7 @@ static void begin_reading(struct reader *r, struct group_outputs *out)
 static void take_fetched(struct reader *r, struct group_outputs *out)
 {
     struct offset_outcome outcome;
-    if (!offset_manager_take(&r->offsets, OFFSET_JOB_FETCH, &outcome) || r->state != READING)
+    if (!offset_manager_take(&r->offsets, OFFSET_JOB_FETCH, &outcome, out) || r->state != READING)
         return;
     size_t at = 0; /* both lists are sorted alike */
     for (size_t i = 0; i < r->count; i++) {
@@ -234,9 +235,6 @@ static void take_fetched(struct reader *r, struct group_outputs *out)
         r->claims[i].offset = stored < 0 ? -1 : stored;
         remember(r, &r->claims[i], out);
     }
-    struct group_output *o = group_emit(out, GROUP_OUT_OFFSETS_READ);
-    o->offsets.list = outcome.list;
-    o->offsets.count = outcome.count;
     if (r->offsets_in == COMMIT_TO_BOTH)
         read_next(r, out);
     else
@@ -268,64 +266,26 @@ static void take_commit(struct reader *r, const struct group_input *in, struct g
     o->committed.text = "";
 }
 
-/* What the committer wants next, and how a job of it has ended. */
-struct progress {
-    enum committer_step step;
-    struct zk_op op;
-    uint32_t job;
-    enum zkc_err err;
-    struct why why;
-};
-
-static void store(struct reader *r, struct progress *p)
+static struct commit_drive drive(struct reader *r)
 {
-    struct offset_committer *c = &r->committer;
-    enum zkc_err err =
-        offset_manager_begin(&r->offsets, OFFSET_JOB_COMMIT, c->stored, c->stored_count, 1);
-    p->step = COMMITTER_IDLE;
-    if (err)
-        p->step = committer_stored(c, err, "committing offsets: out of memory", c->stored, 0,
-                                   &p->op, &p->job, &p->err, &p->why);
-}
-
-/* True: a job has ended, and the next may begin. */
-static bool take_step(struct reader *r, struct progress *p, struct group_outputs *out)
-{
-    if (p->step == COMMITTER_STORE)
-        store(r, p);
-    if (p->step == COMMITTER_SEND)
-        lane_send(r->lanes, GROUP_LANE_COMMIT, &p->op, r->connected, out);
-    if (p->step != COMMITTER_DONE)
-        return false;
-    struct group_output *o = group_emit(out, GROUP_OUT_COMMITTED);
-    o->committed.job = p->job;
-    o->committed.err = p->err;
-    o->committed.text = group_text(out, "%s", p->why.text);
-    return true;
+    return (struct commit_drive){&r->committer, &r->offsets, r->lanes, r->connected, 1};
 }
 
 static void drive_committer(struct reader *r, const struct zk_result *answer,
                             struct group_outputs *out)
 {
-    struct progress p;
-    do {
-        p.step = committer_next(&r->committer, answer, &p.op, &p.job, &p.err, &p.why, out);
-        answer = NULL;
-    } while (take_step(r, &p, out));
+    struct commit_drive d = drive(r);
+    struct commit_ended ended;
+    for (; commit_drive(&d, answer, &ended, out); answer = NULL)
+        commit_tell_ended(&ended, out);
 }
 
 static void take_committed(struct reader *r, struct group_outputs *out)
 {
-    struct offset_outcome o;
-    struct progress p;
-    if (!offset_manager_take(&r->offsets, OFFSET_JOB_COMMIT, &o))
-        return;
-    struct group_output *stored = group_emit(out, GROUP_OUT_OFFSETS_STORED);
-    stored->offsets.list = o.list;
-    stored->offsets.count = o.count;
-    p.step = committer_stored(&r->committer, o.err, o.text, o.list, o.count, &p.op, &p.job, &p.err,
-                              &p.why);
-    take_step(r, &p, out);
+    struct commit_drive d = drive(r);
+    struct commit_ended ended;
+    if (commit_drive_stored(&d, &ended, out))
+        commit_tell_ended(&ended, out);
 }
 
 static void leader_lost(struct reader *r, const struct group_input *in, struct group_outputs *out)

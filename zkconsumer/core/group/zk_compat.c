@@ -398,7 +398,7 @@ static void take_offsets(struct zk_compat *m, struct group_outputs *out)
 {
     struct offset_outcome ignored;
     offset_manager_run(&m->offsets, m->now_ms, m->lanes, m->connected, m->brokers_watched, out);
-    if (offset_manager_take(&m->offsets, OFFSET_JOB_FIND, &ignored) && m->state == SEARCHING)
+    if (offset_manager_take(&m->offsets, OFFSET_JOB_FIND, &ignored, out) && m->state == SEARCHING)
         searched(m, out);
     compat_rebalance_fetched(m, out);
     compat_commit_stored(m, out);

@@ -262,10 +262,7 @@ void compat_rebalance_fetched(struct zk_compat *m, struct group_outputs *out)
     struct offset_outcome outcome;
     if (m->rb != RB_FETCHING)
         return;
-    if (offset_manager_take(&m->offsets, OFFSET_JOB_FETCH, &outcome)) {
-        struct group_output *o = group_emit(out, GROUP_OUT_OFFSETS_READ);
-        o->offsets.list = outcome.list;
-        o->offsets.count = outcome.count;
+    if (offset_manager_take(&m->offsets, OFFSET_JOB_FETCH, &outcome, out)) {
         attempt_fetched(&m->attempt, outcome.list, outcome.count);
     } else if (m->leave_wanted && offset_manager_cancel(&m->offsets, OFFSET_JOB_FETCH)) {
         attempt_fetched(&m->attempt, NULL, 0);
