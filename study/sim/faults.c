@@ -485,6 +485,16 @@ void faults_point(struct sim *w, struct member *m, enum sim_point point)
     }
 }
 
+#define OPERATOR_NS (10 * SIM_S) /* until an operator looks whether all servers are back */
+
+static void relieve(void *actor, void *arg)
+{
+    struct sim *w = actor;
+    (void)arg;
+    if (zk_ensemble_relieve(&w->zk))
+        kernel_at(&w->kernel, world_now(w) + OPERATOR_NS, relieve, w, NULL);
+}
+
 void faults_heal(struct sim *w)
 {
     w->is_healed = true;
@@ -494,6 +504,7 @@ void faults_heal(struct sim *w)
     for (struct fault_state *f = w->by_hand; f; f = f->next)
         end(f, true);
     net_heal(&w->net);
+    kernel_at(&w->kernel, world_now(w) + OPERATOR_NS, relieve, w, NULL);
 }
 
 /* ---- reading the list ---- */

@@ -232,7 +232,8 @@ bool sim_run_until_true(struct sim *sim, bool (*pred)(const struct sim *sim, voi
                         void *user, uint64_t t_ns);
 
 /* Ends all faults that last: cuts, delays, suspensions, slowness; crashed servers and brokers
- * start again; faults that are still to come do not. Crashed members stay away. */
+ * start again; faults that are still to come do not. Crashed members stay away. A leader that keeps
+ * a server out for good, whose epoch is later, is restarted, as an operator would. */
 void sim_heal(struct sim *sim);
 
 /* Every partition of every topic has exactly one running, unsuspended member that is fetching it,

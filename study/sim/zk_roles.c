@@ -399,3 +399,17 @@ void zk_server_restart(struct zk_server *s)
     zk_quorum_start_ticking(s);
     zk_elect_poll(s->e);
 }
+
+bool zk_ensemble_relieve(struct zk_ensemble *e)
+{
+    struct zk_server *leader = zk_ensemble_leader(e);
+    bool is_kept_out = false;
+    for (size_t i = 0; leader && i < e->count; i++)
+        is_kept_out = is_kept_out || (e->servers[i].role != ZK_DOWN &&
+                                      e->servers[i].accepted_epoch > leader->epoch);
+    if (!is_kept_out)
+        return false;
+    zk_server_crash(leader);
+    zk_server_restart(leader);
+    return true;
+}

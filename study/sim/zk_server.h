@@ -187,6 +187,11 @@ void zk_server_restart(struct zk_server *s);
 const char *zk_role_name(enum zk_role role);
 /* The serving leader, or NULL. */
 struct zk_server *zk_ensemble_leader(struct zk_ensemble *e);
+/* What only an operator mends, as in ZooKeeper: a server that was about to lead in a later epoch,
+ * and was cut off before it could, follows no leader of an earlier one ("Leaders epoch .. is less
+ * than accepted epoch"), and stays out until there is an election. So the leader is restarted.
+ * False: nobody is kept out. */
+bool zk_ensemble_relieve(struct zk_ensemble *e);
 
 /* ---- among the files of the model ---- */
 
