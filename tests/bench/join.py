@@ -26,7 +26,7 @@ RANGE = {"partition.assignment.strategy": "range"}  # what Java members do
 KINDS = {"Java 0.8.2.2": PATIENT, "compat": {"zookeeper.mode": "compat", **RANGE, **PATIENT},
          "safe": {"zookeeper.mode": "safe", **RANGE}}
 NO_OPERATIONS = {"ping", "closeSession", "setWatches", "setWatches2", "auth"}
-CROWD = 2000
+CROWD, SMOKE_CROWD = 2000, 20
 CROWD_AIM_S = 2
 
 
@@ -42,8 +42,8 @@ def run(context, arguments):
             "means of the partition-seconds lost and of the operations (those in a multi one by one; those of\n"
             "lease probes apart). In brackets: ratio to Java's figure of the same run" % arguments.joins,
             ["n", "members", "p50", "p90", "lost", "operations", "probes", "most"], rows)
-    if arguments.only in ("", "crowd") and not arguments.smoke:
-        join_a_crowd(context, arguments, CROWD)
+    if arguments.only in ("", "crowd"):
+        join_a_crowd(context, arguments, SMOKE_CROWD if arguments.smoke else CROWD)
 
 
 # ---- what passed ----
