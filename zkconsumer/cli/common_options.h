@@ -5,7 +5,9 @@
 #define OPTION_ZOOKEEPER                                                                           \
     {                                                                                              \
         "zookeeper zkconnect zookeeper.connect", 0, "HOST:PORT[,...][/CHROOT]", false,             \
-            "The ZooKeeper servers; the chroot once, after the last of them."                      \
+            "The ZooKeeper servers; the chroot once, after the last of them. Credentials, where "  \
+            "an ACL asks for them, are taken from the environment: ZKCONSUMER_ZOOKEEPER_AUTH="     \
+            "digest:user:password."                                                                \
     }
 
 #define OPTION_GROUP                                                                               \

@@ -337,16 +337,15 @@ static enum zkc_err find_starts(const struct consume_plan *plan, struct zkc_posi
                                 struct why *why)
 {
     size_t count = plan->partition_count;
-    const char *connect = zkc_conf_get(plan->conf, "zookeeper.connect");
     const char *topic = plan->topics[0].name;
     int64_t *offsets = calloc(count, sizeof *offsets);
     enum zkc_err err = ZKC_ERR_NOMEM;
     why_set(why, "out of memory");
     if (offsets && plan->start.kind == WHERE_FROM_END)
-        err = starts_before_end(connect, topic, plan->partitions, count, plan->start.n, ASK_MS,
+        err = starts_before_end(plan->conf, topic, plan->partitions, count, plan->start.n, ASK_MS,
                                 offsets, why);
     else if (offsets)
-        err = starts_check(connect, topic, plan->partitions, count, ASK_MS, why);
+        err = starts_check(plan->conf, topic, plan->partitions, count, ASK_MS, why);
     for (size_t i = 0; !err && i < count; i++) {
         int64_t offset = offsets[i];
         switch (plan->start.kind) {
@@ -370,9 +369,8 @@ static enum cli_exit look_at_group(struct consume *c)
     struct why why;
     if (!looks || c->plan.is_throwaway || !c->plan.is_member)
         return CLI_DONE;
-    enum zkc_err err =
-        group_traces_look(zkc_conf_get(c->plan.conf, "zookeeper.connect"), c->source.group,
-                          c->plan.deletes_group, ASK_MS, &traces, &why);
+    enum zkc_err err = group_traces_look(c->plan.conf, c->source.group, c->plan.deletes_group,
+                                         ASK_MS, &traces, &why);
     if (err)
         return fail(err, why.text);
     if (c->plan.deletes_group && traces.member_count > 0) {
@@ -519,8 +517,8 @@ static void remove_group(struct consume *c, bool is_released)
         report_warning("the group %s is left in ZooKeeper", c->plan.throwaway);
         return;
     }
-    enum zkc_err err = group_traces_look(zkc_conf_get(c->plan.conf, "zookeeper.connect"),
-                                         c->plan.throwaway, true, ASK_MS, &traces, &why);
+    enum zkc_err err =
+        group_traces_look(c->plan.conf, c->plan.throwaway, true, ASK_MS, &traces, &why);
     if (err)
         report_warning("the group %s is left in ZooKeeper: %s", c->plan.throwaway, why.text);
     else if (traces.member_count > 0)
@@ -566,7 +564,7 @@ static void look_for_topics(struct consume *c)
         bool is_there = true;
         struct why why;
         if (has_ends(&c->ends, topic) ||
-            starts_find_topic(connect, topic, ASK_MS, &is_there, &why) || is_there)
+            starts_find_topic(c->plan.conf, topic, ASK_MS, &is_there, &why) || is_there)
             continue;
         report_error("there is no topic %s at %s; are its name and the chroot right?", topic,
                      connect);

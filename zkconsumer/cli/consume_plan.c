@@ -4,6 +4,7 @@
 #include "zkconsumer/cli/printing.h"
 #include "zkconsumer/cli/property_option.h"
 #include "zkconsumer/cli/report.h"
+#include "zkconsumer/cli/zk_reader.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/connect.h"
 #include <inttypes.h>
@@ -177,6 +178,21 @@ bool consume_conf_set(zkc_conf *conf, const char *where, const char *key, const 
     return false;
 }
 
+zkc_conf *consume_conf_new(void)
+{
+    zkc_conf *conf = zkc_conf_new();
+    if (!conf) {
+        report_error("out of memory");
+        return NULL;
+    }
+    zkc_conf_set_on_log(conf, consume_log);
+    if (consume_conf_set(conf, ZK_READER_AUTH_VARIABLE, "zookeeper.auth",
+                         getenv(ZK_READER_AUTH_VARIABLE)))
+        return conf;
+    zkc_conf_free(conf);
+    return NULL;
+}
+
 static bool set(struct consume_plan *plan, const char *option, const char *key, const char *value)
 {
     char why[512];
@@ -214,12 +230,9 @@ static bool load_file(struct consume_plan *plan, const char *path)
 static bool read_settings(struct consume_plan *plan, const struct cli_args *args,
                           struct printing *printing)
 {
-    plan->conf = zkc_conf_new();
-    if (!plan->conf) {
-        report_error("out of memory");
+    plan->conf = consume_conf_new();
+    if (!plan->conf)
         return false;
-    }
-    zkc_conf_set_on_log(plan->conf, consume_log);
     if (report_level() == REPORT_VERBOSE && !set(plan, "--verbose", "log.level", "6"))
         return false;
     if (!load_file(plan, cli_args_text(args, CONFIG, NULL)))

@@ -53,6 +53,10 @@ void consume_plan_deinit(struct consume_plan *plan);
 void consume_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
                  void *user);
 
+/* A conf that logs as the commands do, with the credentials of the environment
+ * (ZK_READER_AUTH_VARIABLE). NULL, and reported: out of memory, or they have no such form. */
+zkc_conf *consume_conf_new(void);
+
 /* One setting, reported when the library refuses it; `value` NULL: there is nothing to set. `where`
  * is for the message. */
 bool consume_conf_set(zkc_conf *conf, const char *where, const char *key, const char *value);

@@ -28,13 +28,15 @@ static enum zkc_err look(struct zk_reader *r, const char *group, bool deletes, s
     return err;
 }
 
-enum zkc_err group_traces_look(const char *connect, const char *group, bool deletes,
+enum zkc_err group_traces_look(const zkc_conf *conf, const char *group, bool deletes,
                                int64_t timeout_ms, struct group_traces *out, struct why *why)
 {
     struct zk_reader *r;
     struct arena arena;
     *out = (struct group_traces){0};
-    enum zkc_err err = zk_reader_open(connect, timeout_ms, &r, why);
+    enum zkc_err err =
+        zk_reader_open_with(zkc_conf_get(conf, "zookeeper.connect"),
+                            zkc_conf_get(conf, "zookeeper.auth"), timeout_ms, &r, why);
     if (err)
         return err;
     arena_init(&arena, ANSWERS_BYTES_MAX);

@@ -194,12 +194,9 @@ static bool read_source(struct plan *plan, const struct cli_args *args)
 {
     const char *path = cli_args_text(args, CONSUMER_CONFIG, NULL);
     char why[512];
-    plan->source = zkc_conf_new();
-    if (!plan->source) {
-        report_error("out of memory");
+    plan->source = consume_conf_new();
+    if (!plan->source)
         return false;
-    }
-    zkc_conf_set_on_log(plan->source, consume_log);
     if (path && zkc_conf_load(plan->source, path, why, sizeof why) != ZKC_OK) {
         report_error("%s", why);
         return false;

@@ -270,12 +270,9 @@ static bool read_plan(struct perf *p, const struct cli_args *args)
         return false;
     p->hides_header = cli_args_has(args, HIDE_HEADER);
     p->shows_details = cli_args_has(args, DETAILED);
-    p->conf = zkc_conf_new();
-    if (!p->conf) {
-        report_error("out of memory");
+    p->conf = consume_conf_new();
+    if (!p->conf)
         return false;
-    }
-    zkc_conf_set_on_log(p->conf, consume_log);
     return consume_conf_set(p->conf, "--zookeeper", "zookeeper.connect",
                             cli_args_text(args, ZOOKEEPER, "")) &&
            consume_conf_set(p->conf, "--group", "group.id", p->group) &&
@@ -303,8 +300,7 @@ static enum cli_exit delete_group(struct perf *p)
 {
     struct group_traces traces;
     struct why why;
-    enum zkc_err err = group_traces_look(zkc_conf_get(p->conf, "zookeeper.connect"), p->group, true,
-                                         ASK_MS, &traces, &why);
+    enum zkc_err err = group_traces_look(p->conf, p->group, true, ASK_MS, &traces, &why);
     if (err)
         return fail(err, why.text);
     if (traces.member_count == 0)

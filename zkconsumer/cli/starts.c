@@ -17,10 +17,11 @@ struct asking {
 
 #define ANSWERS_BYTES_MAX ((size_t)256 << 20)
 
-static enum zkc_err open_reader(struct asking *a, const char *connect, int64_t timeout_ms)
+static enum zkc_err open_reader(struct asking *a, const zkc_conf *conf, int64_t timeout_ms)
 {
     arena_init(&a->arena, ANSWERS_BYTES_MAX);
-    return zk_reader_open(connect, timeout_ms, &a->r, a->why);
+    return zk_reader_open_with(zkc_conf_get(conf, "zookeeper.connect"),
+                               zkc_conf_get(conf, "zookeeper.auth"), timeout_ms, &a->r, a->why);
 }
 
 static enum zkc_err done(struct asking *a, enum zkc_err err)
@@ -68,15 +69,15 @@ static enum zkc_err check(struct asking *a)
     return err;
 }
 
-enum zkc_err starts_check(const char *connect, const char *topic, const int32_t *partitions,
+enum zkc_err starts_check(const zkc_conf *conf, const char *topic, const int32_t *partitions,
                           size_t count, int64_t timeout_ms, struct why *why)
 {
     struct asking a = {.topic = topic, .partitions = partitions, .count = count, .why = why};
-    enum zkc_err err = open_reader(&a, connect, timeout_ms);
+    enum zkc_err err = open_reader(&a, conf, timeout_ms);
     return done(&a, err ? err : check(&a));
 }
 
-enum zkc_err starts_find_topic(const char *connect, const char *topic, int64_t timeout_ms,
+enum zkc_err starts_find_topic(const zkc_conf *conf, const char *topic, int64_t timeout_ms,
                                bool *is_there, struct why *why)
 {
     char path[sizeof ZK_PATH_BROKER_TOPICS + ZK_NAME_MAX + 2];
@@ -84,7 +85,7 @@ enum zkc_err starts_find_topic(const char *connect, const char *topic, int64_t t
     struct zk_op op = {.type = ZK_OP_EXISTS, .path = path};
     struct zk_result result;
     snprintf(path, sizeof path, ZK_PATH_BROKER_TOPICS "/%s", topic);
-    enum zkc_err err = open_reader(&a, connect, timeout_ms);
+    enum zkc_err err = open_reader(&a, conf, timeout_ms);
     if (!err)
         err = zk_reader_run(a.r, &op, 1, &a.arena, &result, why);
     if (!err)
@@ -168,11 +169,11 @@ static enum zkc_err find(struct asking *a, int64_t n, int64_t *offsets)
     return err;
 }
 
-enum zkc_err starts_before_end(const char *connect, const char *topic, const int32_t *partitions,
+enum zkc_err starts_before_end(const zkc_conf *conf, const char *topic, const int32_t *partitions,
                                size_t count, int64_t n, int64_t timeout_ms, int64_t *offsets,
                                struct why *why)
 {
     struct asking a = {.topic = topic, .partitions = partitions, .count = count, .why = why};
-    enum zkc_err err = open_reader(&a, connect, timeout_ms);
+    enum zkc_err err = open_reader(&a, conf, timeout_ms);
     return done(&a, err ? err : find(&a, n, offsets));
 }

@@ -1,5 +1,6 @@
 #include "zkconsumer/cli/zk_reader.h"
 #include "zkconsumer/cli/clock.h"
+#include "zkconsumer/core/zk/auth.h"
 #include "zkconsumer/core/zk/connect.h"
 #include "zkconsumer/io/resolver.h"
 #include "zkconsumer/io/zk_session.h"
@@ -30,6 +31,7 @@ struct zk_reader {
     struct resolver *resolver;
     struct zk_session *session;
     char *connect; /* for messages */
+    bool has_auth;
     int64_t timeout_ms, deadline_ms;
     bool was_connected;
     bool is_changed; /* a watch has fired, or may have been missed */
@@ -138,6 +140,20 @@ static void copy_result(struct arena *arena, const struct zk_result *from, struc
     to->children = children;
 }
 
+/* That a node cannot be read says nothing of what is in it: no command goes on with that. */
+static void fail_no_auth(struct zk_reader *r, const struct zk_op *op)
+{
+    char text[WHY_SIZE];
+    snprintf(
+        text, sizeof text, "%s %s at %s: NoAuth: %s", zk_op_name(op->type), zk_op_path(op),
+        r->connect,
+        r->has_auth
+            ? "it is not open to the credentials that were given"
+            : "it is protected; give the credentials in the environment, " ZK_READER_AUTH_VARIABLE
+              "=digest:user:password");
+    fail(r, ZKC_ERR_ZOOKEEPER, text);
+}
+
 static void on_result(const struct zk_result *result, void *user)
 {
     struct running *running = user;
@@ -155,6 +171,10 @@ static void on_result(const struct zk_result *result, void *user)
     }
     running->state = OP_ANSWERED;
     r->answered++;
+    if (result->zk_rc == ZK_NO_AUTH) {
+        fail_no_auth(r, &r->ops[i]);
+        return;
+    }
     copy_result(r->arena, result, &r->results[i]);
     if (r->arena->failed)
         fail(r, r->arena->failed, "the answers are too large");
@@ -251,7 +271,7 @@ void zk_reader_close(struct zk_reader *r)
     free(r);
 }
 
-static enum zkc_err connect_and_wait(struct zk_reader *r)
+static enum zkc_err connect_and_wait(struct zk_reader *r, const char *auth)
 {
     uint64_t seed = 0;
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
@@ -260,6 +280,7 @@ static enum zkc_err connect_and_wait(struct zk_reader *r)
         .base = r->base,
         .resolver = r->resolver,
         .connect = r->connect,
+        .auth = auth,
         .session_timeout_ms = SESSION_TIMEOUT_MS,
         .seed = seed,
         .on_event = on_event,
@@ -274,19 +295,31 @@ static enum zkc_err connect_and_wait(struct zk_reader *r)
     return r->failed;
 }
 
-static enum zkc_err check_connect(const char *connect, struct why *why)
+static enum zkc_err check(const char *connect, const char *auth, struct why *why)
 {
     struct zk_connect parsed;
+    char scheme[ZK_AUTH_SCHEME_SIZE];
+    struct bytes credentials;
     enum zkc_err err = zk_connect_parse(connect, &parsed, why);
-    if (!err)
-        zk_connect_deinit(&parsed);
-    return err;
+    if (err)
+        return err;
+    zk_connect_deinit(&parsed);
+    if (!auth || zk_auth_split(auth, scheme, &credentials))
+        return ZKC_OK;
+    why_set(why, ZK_READER_AUTH_VARIABLE ": expected " ZK_AUTH_FORM);
+    return ZKC_ERR_CONFIG;
 }
 
 enum zkc_err zk_reader_open(const char *connect, int64_t timeout_ms, struct zk_reader **out,
                             struct why *why)
 {
-    enum zkc_err err = check_connect(connect, why);
+    return zk_reader_open_with(connect, getenv(ZK_READER_AUTH_VARIABLE), timeout_ms, out, why);
+}
+
+enum zkc_err zk_reader_open_with(const char *connect, const char *auth, int64_t timeout_ms,
+                                 struct zk_reader **out, struct why *why)
+{
+    enum zkc_err err = check(connect, auth, why);
     if (err)
         return err;
     struct zk_reader *r = calloc(1, sizeof *r);
@@ -295,10 +328,11 @@ enum zkc_err zk_reader_open(const char *connect, int64_t timeout_ms, struct zk_r
         return ZKC_ERR_NOMEM;
     }
     r->connect = strdup(connect);
+    r->has_auth = auth != NULL;
     r->base = event_base_new();
     r->resolver = r->base ? resolver_new(r->base) : NULL;
     if (r->connect && r->resolver && start_clock(r, timeout_ms))
-        connect_and_wait(r);
+        connect_and_wait(r, auth);
     else
         fail(r, ZKC_ERR_SYSTEM, "no event loop to be had");
     err = r->failed;

@@ -15,12 +15,20 @@ struct zk_reader;
  * for this and everything that follows until the close. On success the caller ends *out with
  * zk_reader_close(). On failure `why` says what and where.
  *
- * ZKC_ERR_CONFIG       `connect` is not valid
+ * ZKC_ERR_CONFIG       `connect` is not valid, or the credentials
  * ZKC_ERR_UNREACHABLE  no server took us on
  * ZKC_ERR_ZOOKEEPER    the server refused the credentials
  * ZKC_ERR_SYSTEM, ZKC_ERR_NOMEM */
 ZKC_MUST_CHECK enum zkc_err zk_reader_open(const char *connect, int64_t timeout_ms,
                                            struct zk_reader **out, struct why *why);
+
+/* The environment's credentials for znodes that an ACL protects, in the form of zk_auth_split(). */
+#define ZK_READER_AUTH_VARIABLE "ZKCONSUMER_ZOOKEEPER_AUTH"
+
+/* The same with these credentials (NULL: none), not those of the environment. */
+ZKC_MUST_CHECK enum zkc_err zk_reader_open_with(const char *connect, const char *auth,
+                                                int64_t timeout_ms, struct zk_reader **out,
+                                                struct why *why);
 
 /* Carries out the operations, in order, and waits for the answers. results[i] is the answer to
  * ops[i]: what the server said, ZK_NO_NODE among it; data and children are in `arena`, data is
@@ -29,7 +37,8 @@ ZKC_MUST_CHECK enum zkc_err zk_reader_open(const char *connect, int64_t timeout_
  *
  * ZKC_ERR_TIMED_OUT    the time of zk_reader_open() is up
  * ZKC_ERR_UNREACHABLE  the connection was lost and no server takes us on again
- * ZKC_ERR_ZOOKEEPER, ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE (the arena's maximum) */
+ * ZKC_ERR_ZOOKEEPER    an ACL is in the way: nothing of the answers counts
+ * ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE (the arena's maximum) */
 ZKC_MUST_CHECK enum zkc_err zk_reader_run(struct zk_reader *r, const struct zk_op *ops,
                                           size_t count, struct arena *arena,
                                           struct zk_result *results, struct why *why);

@@ -4,6 +4,7 @@
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/base/properties.h"
+#include "zkconsumer/core/zk/auth.h"
 #include "zkconsumer/core/zk/connect.h"
 #include <assert.h>
 #include <errno.h>
@@ -107,6 +108,8 @@ void zkc_conf_dump(const zkc_conf *conf, zkc_conf_dump_fn *fn, void *user)
 {
     for (size_t i = 0; i < CONF_KEYS; i++) {
         const char *value = value_of(conf, (enum conf_key_id)i);
+        if (value && conf_keys[i].type == CONF_AUTH)
+            value = "[hidden]"; /* as Kafka shows passwords */
         fn(conf_keys[i].doc.name, value ? value : "", !conf->values[i], user);
     }
 }
@@ -255,6 +258,19 @@ static enum zkc_err check_connect(const struct conf_key *key, struct bytes value
     return ZKC_OK;
 }
 
+static enum zkc_err check_auth(const struct conf_key *key, struct bytes value, struct buf *out,
+                               struct why *why)
+{
+    char scheme[ZK_AUTH_SCHEME_SIZE];
+    struct bytes credentials;
+    if (!zk_auth_split((const char *)value.data, scheme, &credentials)) {
+        why_set(why, "%s: expected %s", key->doc.name, key->doc.range); /* a secret: not shown */
+        return ZKC_ERR_CONFIG;
+    }
+    buf_append(out, value.data, value.len);
+    return ZKC_OK;
+}
+
 static enum zkc_err canonical(const struct conf_key *key, struct bytes value, struct buf *out,
                               struct why *why)
 {
@@ -263,6 +279,7 @@ static enum zkc_err canonical(const struct conf_key *key, struct bytes value, st
     case CONF_WORD: return check_word(key, value, out, why);
     case CONF_FACILITIES: return check_facilities(key, value, out, why);
     case CONF_CONNECT: return check_connect(key, value, out, why);
+    case CONF_AUTH: return check_auth(key, value, out, why);
     case CONF_TEXT:
     case CONF_NAME:
     case CONF_ID: break;
@@ -595,6 +612,8 @@ static void fill(const zkc_conf *conf, struct conf_view *v)
         .consumer_id = value_of(conf, KEY_CONSUMER_ID),
         .client_id = client_id_of(conf),
         .zookeeper_connect = value_of(conf, KEY_ZOOKEEPER_CONNECT),
+        .zookeeper_auth = value_of(conf, KEY_ZOOKEEPER_AUTH),
+        .acl_creator = is_word(conf, KEY_ZOOKEEPER_ACL, "creator"),
         .zookeeper_session_timeout_ms = int_of(conf, KEY_ZOOKEEPER_SESSION_TIMEOUT_MS),
         .zookeeper_connection_timeout_ms = int_of(conf, KEY_ZOOKEEPER_CONNECTION_TIMEOUT_MS),
         .mode = mode_of(conf),
@@ -712,6 +731,7 @@ static const struct of_mode {
     {KEY_ACKNOWLEDGEMENT_MODE, "next", CONF_MODE_SAFE},
     {KEY_ACKNOWLEDGEMENT_MODE, "explicit", CONF_MODE_SAFE},
     {KEY_OFFSETS_STORAGE, "kafka", CONF_MODE_COMPAT},
+    {KEY_ZOOKEEPER_ACL, "creator", CONF_MODE_SAFE},
     {KEY_ZOOKEEPER_GIVE_UP, "retries", CONF_MODE_COMPAT},
     {KEY_ZOOKEEPER_HAND_OVER_MS, NULL, CONF_MODE_SAFE},
     {KEY_ZOOKEEPER_KEEP_UNMOVED, NULL, CONF_MODE_SAFE},
@@ -749,6 +769,10 @@ enum zkc_err conf_read(const zkc_conf *conf, struct conf_view *out, conf_notice_
     }
     if (check_mode(conf, &why))
         return give_why(ZKC_ERR_CONFIG, &why, why_text, why_size);
+    if (v.acl_creator && !v.zookeeper_auth) {
+        why_set(&why, "zookeeper.acl=creator needs zookeeper.auth: who else is the creator?");
+        return give_why(ZKC_ERR_CONFIG, &why, why_text, why_size);
+    }
     if (v.socket_timeout_ms < v.fetch_wait_ms_max) {
         why_set(
             &why,

@@ -23,6 +23,8 @@ struct conf_view {
     const char *client_id;   /* never NULL: group_id, or "zkconsumer" */
 
     const char *zookeeper_connect;
+    const char *zookeeper_auth; /* NULL: none */
+    bool acl_creator;           /* zookeeper.acl=creator */
     int zookeeper_session_timeout_ms;
     int zookeeper_connection_timeout_ms;
 

@@ -1,5 +1,6 @@
 #include "zkconsumer/consumer/conf_key.h"
 #include "zkconsumer/core/base/array.h"
+#include "zkconsumer/core/zk/auth.h"
 #include <string.h>
 #include <strings.h>
 
@@ -40,6 +41,7 @@
 #define NAME_RANGE "letters, digits, '.', '_', '-'"
 #define ID_RANGE   "no '/', blanks or control characters"
 
+static const struct conf_word acls[] = {{.word = "open"}, {.word = "creator"}, {0}};
 static const struct conf_word both[] = {{.word = "true"}, {.word = "false"}, {0}};
 static const struct conf_word auto_or_both[] = {
     {.word = "auto"}, {.word = "true"}, {.word = "false"}, {0}};
@@ -228,6 +230,17 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         TEXT("trace.path", CONF_TEXT, "a file", "",
              "Write a trace (docs/trace.md) into this file, which is emptied first. One "
              "file for each consumer. Not set: no trace."),
+    [KEY_ZOOKEEPER_ACL] = WORD(
+        "zookeeper.acl", "open", "open, creator", acls, "",
+        "Who may read and change the znodes that the member makes for its group: open: "
+        "everybody, as in Kafka 0.8; creator: whoever shows the same zookeeper.auth, which all "
+        "members and tools of the group then need (so no members of Kafka 0.8). With "
+        "zookeeper.mode=safe only. Znodes that are there keep what they have."),
+    [KEY_ZOOKEEPER_AUTH] =
+        TEXT("zookeeper.auth", CONF_AUTH, ZK_AUTH_FORM, "",
+             "Credentials that are shown to ZooKeeper, for znodes that an ACL protects. A secret: "
+             "better in a file (--config) than on a command line. The tools take it from the "
+             "environment, from ZKCONSUMER_ZOOKEEPER_AUTH."),
     [KEY_ZOOKEEPER_CLAIM] =
         WORD("zookeeper.claim", "auto", "auto, single, multi", claims, "",
              "How partitions are claimed: single: one znode after the other; multi: many in one "
@@ -260,7 +273,8 @@ const struct conf_key conf_keys[CONF_KEYS] = {
              "never: not while the member lives. auto: retries with zookeeper.mode=compat, never "
              "with safe."),
     [KEY_ZOOKEEPER_HAND_OVER_MS] = INTEGER(
-        "zookeeper.hand.over.ms", 4000, 0, 2147483647, "",
+        "zookeeper.hand.over.ms", 4000, 0,
+        2147483647, "",
         "With zookeeper.mode=safe: how long a partition that goes to another member waits for the "
         "application to finish what it holds of it. Afterwards that is not committed any more, and "
         "the other member gets it again. Members of Kafka 0.8 give up after 6 seconds."),

@@ -45,6 +45,8 @@ enum conf_key_id {
     KEY_TRACE_MEMBER,
     KEY_TRACE_ORIGIN_NS,
     KEY_TRACE_PATH,
+    KEY_ZOOKEEPER_ACL,
+    KEY_ZOOKEEPER_AUTH,
     KEY_ZOOKEEPER_CLAIM,
     KEY_ZOOKEEPER_COALESCE,
     KEY_ZOOKEEPER_COMMIT,
@@ -72,6 +74,7 @@ enum conf_type {
     CONF_WORD, /* one of `words`; booleans are words too */
     CONF_TEXT,
     CONF_CONNECT,   /* text that zk_connect_parse() takes */
+    CONF_AUTH,      /* text that zk_auth_split() takes; a secret */
     CONF_NAME,      /* text of Kafka's characters for groups and clients: [a-zA-Z0-9._-] */
     CONF_ID,        /* text that can be a part of a znode's name */
     CONF_FACILITIES /* a comma list of log facilities, or all */

@@ -6,6 +6,8 @@
 #include "zkconsumer/core/group/reader.h"
 #include "zkconsumer/core/group/zk_compat.h"
 #include "zkconsumer/core/group/zk_safe.h"
+#include "zkconsumer/core/zk/auth.h"
+#include "zkconsumer/core/zk/path.h"
 #include "zkconsumer/io/zk_session.h"
 #include <assert.h>
 #include <event2/event.h>
@@ -249,6 +251,26 @@ static bool needs_chroot(const struct sent *s, const struct zk_result *result)
            !s->is_second && strrchr(s->path, '/') == s->path;
 }
 
+/* What the machine tries again says what to do once in a while, whatever the operation was. */
+static void tell_no_auth(zkc_consumer *c, const struct sent *s)
+{
+    int64_t now_ms = loop_now_ms();
+    if (c->has_told_no_auth && now_ms - c->no_auth_told_ms < ZK_SESSION_NOTICE_MS)
+        return;
+    c->has_told_no_auth = true;
+    c->no_auth_told_ms = now_ms;
+    consumer_error(
+        c, ZKC_ERR_ZOOKEEPER,
+        "ZooKeeper refuses %s %s at %s (NoAuth): %s; the ACL of that znode%s says who may "
+        "(zkCli: getAcl)",
+        zk_op_name(s->op.type), s->path, c->view.zookeeper_connect,
+        c->view.zookeeper_auth
+            ? "the credentials of zookeeper.auth are not those that it is open to: "
+              "correct them"
+            : "it is protected: set zookeeper.auth, to " ZK_AUTH_FORM,
+        s->op.type == ZK_OP_CREATE || s->op.type == ZK_OP_MULTI ? " or of its parent" : "");
+}
+
 static void on_result(const struct zk_result *result, void *user)
 {
     struct sent *s = user;
@@ -263,6 +285,8 @@ static void on_result(const struct zk_result *result, void *user)
         zk_session_ensure_chroot(c->session, on_chroot, s);
         return;
     }
+    if (result->zk_rc == ZK_NO_AUTH)
+        tell_no_auth(c, s);
     tracing_op(c->tracing, s->lane, &s->op, result, s->bytes, s->sent_ns);
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {s->lane, s->seq, result}};
     free(s);
@@ -647,10 +671,13 @@ static void on_connect_timeout(evutil_socket_t fd, short what, void *arg)
 
 enum zkc_err member_reopen(zkc_consumer *c)
 {
+    char *private_path = c->view.acl_creator && c->group ? zk_path_group(c->group) : NULL;
     struct zk_session_config config = {
         .base = loop_base(c->loop),
         .resolver = loop_resolver(c->loop),
         .connect = c->view.zookeeper_connect,
+        .auth = c->view.zookeeper_auth,
+        .private_path = private_path,
         .session_timeout_ms = c->view.zookeeper_session_timeout_ms,
         .seed = rng_next(&c->rng),
         .on_event = on_event,
@@ -658,8 +685,10 @@ enum zkc_err member_reopen(zkc_consumer *c)
         .on_log = on_session_log,
         .user = c,
     };
+    bool is_out_of_memory = c->view.acl_creator && c->group && !private_path;
     c->session_number++;
-    c->session = config.resolver ? zk_session_new(&config) : NULL;
+    c->session = config.resolver && !is_out_of_memory ? zk_session_new(&config) : NULL;
+    free(private_path);
     return c->session ? ZKC_OK : ZKC_ERR_NOMEM;
 }
 

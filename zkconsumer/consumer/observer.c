@@ -247,7 +247,8 @@ static char *make_key(const zkc_consumer *c, const struct zk_subscription *list,
 {
     struct buf key;
     buf_init(&key, KEY_BYTES_MAX);
-    buf_appendf(&key, "%s\n%s\n%d %d %d %d %d\n", c->view.zookeeper_connect, c->group,
+    buf_appendf(&key, "%s\n%s\n%s\n%d %d %d %d %d\n", c->view.zookeeper_connect,
+                c->view.zookeeper_auth ? c->view.zookeeper_auth : "", c->group,
                 c->view.zookeeper_session_timeout_ms, (int)pattern, c->view.exclude_internal_topics,
                 c->view.sync_before_read, c->view.coalesce);
     for (size_t i = 0; i < count; i++)
@@ -297,6 +298,7 @@ static enum zkc_err observer_new(zkc_consumer *c, const struct zk_subscription *
     struct zk_session_config session = {.base = base,
                                         .resolver = loop_resolver(c->loop),
                                         .connect = c->view.zookeeper_connect,
+                                        .auth = c->view.zookeeper_auth,
                                         .session_timeout_ms = c->view.zookeeper_session_timeout_ms,
                                         .seed = rng_next(&c->rng),
                                         .on_event = on_event,

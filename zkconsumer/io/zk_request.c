@@ -245,14 +245,25 @@ static struct multi *multi_new(size_t count)
     return multi;
 }
 
-static void part_init(zoo_op_t *to, const struct zk_op *op, const char *path, struct Stat *stat)
+/* Who may do what with a node that is made; `path` is the server's. */
+static const struct ACL_vector *acl_of(const struct zk_session *s, const char *path)
+{
+    size_t len = s->private_path ? strlen(s->private_path) : 0;
+    const char *below = zk_request_strip(s, path);
+    bool is_private = len && below && strncmp(below, s->private_path, len) == 0 &&
+                      (below[len] == '/' || below[len] == '\0');
+    return is_private ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+}
+
+static void part_init(const struct zk_session *s, zoo_op_t *to, const struct zk_op *op,
+                      const char *path, struct Stat *stat)
 {
     const char *data = (const char *)op->data.data;
     int len = bytes_is_null(op->data) ? -1 : (int)op->data.len;
 
     switch (op->type) {
     case ZK_OP_CREATE:
-        zoo_create_op_init(to, path, data, len, &ZOO_OPEN_ACL_UNSAFE,
+        zoo_create_op_init(to, path, data, len, acl_of(s, path),
                            op->ephemeral ? ZOO_EPHEMERAL : ZOO_PERSISTENT, NULL, 0);
         break;
     case ZK_OP_DELETE: zoo_delete_op_init(to, path, op->version); break;
@@ -275,7 +286,7 @@ static int call_multi(struct zk_session *s, const struct zk_op *op, struct zk_re
             path = arena_format(&paths, "%s%s", s->chroot, path[1] ? path : "");
         if (!path)
             abort(); /* zk_session_send() */
-        part_init(&parts[i], &op->parts[i], path, &request->multi->stats[i]);
+        part_init(s, &parts[i], &op->parts[i], path, &request->multi->stats[i]);
     }
     zk_rc = zoo_amulti(s->client.zh, (int)op->part_count, parts, request->multi->results, on_multi,
                        request);
@@ -298,7 +309,7 @@ static int call_client(struct zk_session *s, const char *path, const struct zk_o
                          op->type == ZK_OP_CHILDREN ? ZK_WATCH_CHILDREN : ZK_WATCH_NODE, path);
     switch (op->type) {
     case ZK_OP_CREATE:
-        return zoo_acreate(zh, path, data, len, &ZOO_OPEN_ACL_UNSAFE,
+        return zoo_acreate(zh, path, data, len, acl_of(s, path),
                            op->ephemeral ? ZOO_EPHEMERAL : ZOO_PERSISTENT, on_created, request);
     case ZK_OP_DELETE: return zoo_adelete(zh, path, op->version, on_deleted, request);
     case ZK_OP_EXISTS: return zoo_awexists(zh, path, watcher, s, on_stat, request);

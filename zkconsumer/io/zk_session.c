@@ -4,6 +4,7 @@
  *
  * When anything fails the client has no socket any more: settle() finds that out after every call
  * and goes DOWN, from where the timer starts the next attempt after a backoff. */
+#include "zkconsumer/core/zk/auth.h"
 #include "zkconsumer/io/boot_clock.h"
 #include "zkconsumer/io/zk_session_internal.h"
 
@@ -356,13 +357,19 @@ static void renew(struct zk_session *s)
 
 static void refuse(struct zk_session *s)
 {
+    char scheme[ZK_AUTH_SCHEME_SIZE] = "", text[256];
+    struct bytes auth;
+    bool is_named = s->auth && zk_auth_split(s->auth, scheme, &auth);
+
     disarm(s);
     s->is_refused = false;
     s->link = ZK_LINK_REFUSED;
-    tell(s, &(struct zk_session_event){.type = ZK_SESSION_EVENT_AUTH_FAILED,
-                                       .session_id = s->id,
-                                       .text = "ZooKeeper refuses the credentials: check scheme "
-                                               "and user, then start again"});
+    snprintf(text, sizeof text,
+             "ZooKeeper at %s refuses the credentials: %s%s is no scheme that it takes them of; "
+             "correct them (" ZK_AUTH_FORM "), then start again",
+             s->client.server, scheme, is_named ? "" : "theirs");
+    tell(s, &(struct zk_session_event){
+                .type = ZK_SESSION_EVENT_AUTH_FAILED, .session_id = s->id, .text = text});
 }
 
 /* The failure of the attempt under way, if it is one, while it can still be told what it was. */
@@ -437,9 +444,11 @@ static bool open_client(struct zk_session *s)
     bool is_open =
         list && zk_client_open(&s->client, list, s->timeout_ms, zk_session_on_client_event, s);
     free(list);
-    if (is_open && s->auth_scheme) /* sent with every connection from now on */
-        zoo_add_auth(s->client.zh, s->auth_scheme, (const char *)s->auth, (int)s->auth_len, NULL,
-                     NULL);
+    char scheme[ZK_AUTH_SCHEME_SIZE];
+    struct bytes auth;
+    if (is_open && s->auth && zk_auth_split(s->auth, scheme, &auth))
+        zoo_add_auth(s->client.zh, scheme, (const char *)auth.data, (int)auth.len, NULL,
+                     NULL); /* sent with every connection from now on */
     return is_open;
 }
 
@@ -562,24 +571,21 @@ static bool copy_config(struct zk_session *s, const struct zk_session_config *co
     s->on_log = config->on_log;
     s->user = config->user;
     rng_init(&s->rng, config->seed);
-    if (!config->auth_scheme)
-        return true;
-    s->auth_scheme = strdup(config->auth_scheme);
-    s->auth = malloc(config->auth.len + 1);
-    if (!s->auth_scheme || !s->auth)
+    char scheme[ZK_AUTH_SCHEME_SIZE];
+    struct bytes auth;
+    if (config->auth && !zk_auth_split(config->auth, scheme, &auth))
         return false;
-    if (config->auth.len)
-        memcpy(s->auth, config->auth.data, config->auth.len);
-    s->auth_len = config->auth.len;
-    return true;
+    s->auth = config->auth ? strdup(config->auth) : NULL;
+    s->private_path = config->private_path ? strdup(config->private_path) : NULL;
+    return (s->auth || !config->auth) && (s->private_path || !config->private_path);
 }
 
 static void session_free(struct zk_session *s)
 {
     zk_servers_deinit(&s->servers);
     free(s->chroot);
-    free(s->auth_scheme);
     free(s->auth);
+    free(s->private_path);
     zk_watch_set_deinit(&s->watches);
     free(s->failure);
     free(s);

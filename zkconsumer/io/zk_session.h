@@ -55,8 +55,8 @@ struct zk_session_event {
     int32_t timeout_ms; /* CONNECTED: as the server granted it; counts, not what was asked for */
     int64_t connect_sent_ms; /* CONNECTED: when the connect request was sent that the server has
                               * answered, or some time before; on boot_clock_ms() */
-    const char *server; /* CONNECTED: "127.0.0.1:2181"; borrowed */
-    const char *text;   /* UNREACHABLE, AUTH_FAILED: which server, why, what to do; borrowed */
+    const char *server;      /* CONNECTED: "127.0.0.1:2181"; borrowed */
+    const char *text;        /* UNREACHABLE, AUTH_FAILED: which server, why, what to do; borrowed */
 };
 
 typedef void zk_session_event_fn(const struct zk_session_event *event, void *user);
@@ -78,16 +78,19 @@ struct zk_session_config {
     const char *connect;        /* zookeeper.connect, accepted by zk_connect_parse(); copied */
     int64_t session_timeout_ms; /* to ask for, at least 200; the server has its limits */
     uint64_t seed;              /* of backoff and server order */
-    const char *auth_scheme;    /* "digest"; NULL: none. Copied, like the credentials */
-    struct bytes auth;          /* "user:password" for digest */
+    const char *auth; /* credentials, accepted by zk_auth_split(): "digest:user:password"; NULL:
+                       * none. Copied. Shown with every connection */
+    const char *private_path; /* nodes made at or below it are for those credentials alone
+                               * (CREATOR_ALL_ACL); all others, without it (NULL) all, are open
+                               * to everybody. Copied */
     zk_session_event_fn *on_event;
     zk_session_watch_fn *on_watch;
     zk_session_log_fn *on_log; /* NULL: lines are dropped */
     void *user;                /* for the three */
 };
 
-/* Starts connecting; no callback comes from inside. NULL: out of memory, or `connect` is not valid
- * (check it with zk_connect_parse() where it is set: that has the text). */
+/* Starts connecting; no callback comes from inside. NULL: out of memory, or `connect` or `auth` is
+ * not valid (check them where they are set). */
 struct zk_session *zk_session_new(const struct zk_session_config *config);
 
 /* The answer to one operation; see struct zk_result. */

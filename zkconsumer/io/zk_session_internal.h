@@ -54,9 +54,8 @@ struct zk_session {
     struct rng rng;
     char *chroot; /* owned; "" or "/a/b" */
     size_t chroot_len;
-    char *auth_scheme; /* owned; NULL */
-    uint8_t *auth;     /* owned */
-    size_t auth_len;
+    char *auth;         /* owned; NULL */
+    char *private_path; /* owned; NULL */
     int32_t timeout_ms; /* to ask for */
     zk_session_event_fn *on_event;
     zk_session_watch_fn *on_watch;
@@ -77,7 +76,7 @@ struct zk_session {
     int64_t resolved_at_ms;     /* names were last asked for */
     char *failure;              /* owned; what became of the last attempt; NULL */
 
-    struct zk_watch_set watches; /* left in this session */
+    struct zk_watch_set watches;                /* left in this session */
     size_t under_way;                           /* requests that the client has */
     struct zk_request *refused, **refused_tail; /* to be answered in the next turn */
 

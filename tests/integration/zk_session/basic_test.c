@@ -340,9 +340,8 @@ static void test_chroot_that_cannot_be(void **state)
 
 static void test_authentication(void **state)
 {
-    struct app *good =
-        app_open(&(struct app_options){.auth_scheme = "digest", .auth = "user:password"});
-    struct app *bad = app_open(&(struct app_options){.auth_scheme = "no-such", .auth = "x"});
+    struct app *good = app_open(&(struct app_options){.auth = "digest:user:password"});
+    struct app *bad = app_open(&(struct app_options){.auth = "no-such:x"});
 
     (void)state;
     UNTIL(bad->auth_failed == 1);
@@ -356,6 +355,35 @@ static void test_authentication(void **state)
     assert_int_equal(bad->connected, 1);
     app_end(good);
     app_end(bad);
+}
+
+/* Nodes at and below the private path are for the same credentials alone, also those that a
+ * transaction makes; all others are open. */
+static void test_private_nodes(void **state)
+{
+    (void)state;
+    struct app_options options = {.auth = "digest:user:password", .private_path = "/private"};
+    struct app *owner = app_open(&options);
+    struct app *other = app_open(&(struct app_options){.auth = "digest:user:other"});
+    struct app *none = app_open(&(struct app_options){0});
+    struct zk_op parts[] = {{.type = ZK_OP_CREATE, .path = "/private/b"},
+                            {.type = ZK_OP_CREATE, .path = "/privateer"}};
+    struct zk_op multi = {.type = ZK_OP_MULTI, .parts = parts, .part_count = 2};
+
+    UNTIL(owner->connected && other->connected && none->connected);
+    app_create(owner, "/private", "", false);
+    assert_int_equal(app_do_op(owner, &multi), ZK_OK);
+    app_do(other, ZK_OP_SYNC, "/");
+    assert_int_equal(app_do(owner, ZK_OP_GET, "/private"), ZK_OK);
+    static const char *const paths[] = {"/private", "/private/b"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        assert_int_equal(app_do(other, ZK_OP_GET, paths[i]), ZK_NO_AUTH);
+        assert_int_equal(app_do(none, ZK_OP_GET, paths[i]), ZK_NO_AUTH);
+    }
+    assert_int_equal(app_do(none, ZK_OP_GET, "/privateer"), ZK_OK);
+    app_end(owner);
+    app_end(other);
+    app_end(none);
 }
 
 static void test_invalid_connect_string(void **state)
@@ -528,6 +556,7 @@ int main(void)
         cmocka_unit_test(test_chroot),
         cmocka_unit_test(test_chroot_that_cannot_be),
         cmocka_unit_test(test_authentication),
+        cmocka_unit_test(test_private_nodes),
         cmocka_unit_test(test_invalid_connect_string),
         cmocka_unit_test(test_descriptors_are_close_on_exec),
         cmocka_unit_test(test_nothing_is_written_anywhere),

@@ -247,7 +247,7 @@ static void test_free_does_not_wait(void **state)
 static struct app *closing_in(const char *connect, enum close_in where)
 {
     struct app *a = app_open(&(struct app_options){
-        .connect = connect, .auth_scheme = where == CLOSE_IN_AUTH_FAILED ? "no-such" : NULL});
+        .connect = connect, .auth = where == CLOSE_IN_AUTH_FAILED ? "no-such:x" : NULL});
     a->close_in = where;
     return a;
 }

@@ -90,7 +90,7 @@ struct app_options {
     struct resolver *resolver; /* NULL: that of the world */
     int64_t timeout_ms;        /* 0: 4000 */
     uint64_t seed;
-    const char *auth_scheme, *auth;
+    const char *auth, *private_path;
 };
 
 struct app *app_open(const struct app_options *options);

@@ -97,6 +97,10 @@ static const struct set_case {
     {"zookeeper.watch.brokers", "true", "true", NULL},
     {"zookeeper.coalesce", "false", "false", NULL},
     {"zookeeper.watch.owners", "true", "true", NULL},
+    {"zookeeper.acl", "creator", "creator", NULL},
+    {"zookeeper.acl", "sasl", NULL, "open, creator"},
+    {"zookeeper.auth", "digest:user:password", "digest:user:password", NULL},
+    {"zookeeper.auth", "secret", NULL, "zookeeper.auth: expected scheme:credentials, such as"},
     {"zookeeper.claim", "multi", "multi", NULL},
     {"zookeeper.claim", "double", NULL, "auto, single, multi"},
     {"zookeeper.release", "session", "session", NULL},
@@ -301,6 +305,8 @@ static void dump_key(const char *key, const char *value, bool is_default, void *
     dump->set += !is_default;
     if (!strcmp(key, "auto.offset.reset"))
         assert_string_equal(value, "smallest");
+    if (!strcmp(key, "zookeeper.auth"))
+        assert_string_equal(value, is_default ? "" : "[hidden]");
 }
 
 static void test_dump(void **state)
@@ -311,6 +317,11 @@ static void test_dump(void **state)
     zkc_conf_dump(*state, dump_key, &dump);
     assert_true(dump.count > 40);
     assert_int_equal(dump.set, 2);
+    set(*state, "zookeeper.auth", "digest:user:password");
+    dump = (struct dump){0};
+    zkc_conf_dump(*state, dump_key, &dump);
+    assert_int_equal(dump.set, 3);
+    expect_text(*state, "zookeeper.auth", "digest:user:password");
 }
 
 static void test_dup_is_independent(void **state)
@@ -586,6 +597,13 @@ static void test_settings_that_contradict_each_other(void **state)
     assert_non_null(strstr(why, "socket.timeout.ms=499 is less than fetch.wait.max.ms=500"));
     set(conf, "socket.timeout.ms", "500");
     assert_int_equal(conf_read(conf, &v, NULL, NULL, why, sizeof why), ZKC_OK);
+    set(conf, "zookeeper.acl", "creator");
+    assert_int_equal(conf_read(conf, &v, NULL, NULL, why, sizeof why), ZKC_ERR_CONFIG);
+    assert_non_null(strstr(why, "zookeeper.acl=creator needs zookeeper.auth"));
+    set(conf, "zookeeper.auth", "digest:user:password");
+    assert_int_equal(conf_read(conf, &v, NULL, NULL, why, sizeof why), ZKC_OK);
+    assert_true(v.acl_creator);
+    assert_string_equal(v.zookeeper_auth, "digest:user:password");
 }
 
 /* What only one of the modes acts on is refused with the other: nobody is to believe in it. */
@@ -601,6 +619,8 @@ static const struct mode_case {
     {"offsets.storage", "kafka", true, false},
     {"partition.assignment.strategy", "ceil", true, true},
     {"rebalance.max.retries", "9", true, true},
+    {"zookeeper.acl", "open", true, true},
+    {"zookeeper.acl", "creator", false, true},
     {"zookeeper.claim", "auto", true, true},
     {"zookeeper.claim", "single", true, true},
     {"zookeeper.claim", "multi", true, true},
@@ -634,6 +654,7 @@ static void check_mode_case(const struct mode_case *c, bool is_safe)
     char why[400] = "", want[200];
     assert_non_null(conf);
     set(conf, "zookeeper.connect", "a:1");
+    set(conf, "zookeeper.auth", "digest:user:password");
     set(conf, "zookeeper.mode", is_safe ? "safe" : "compat");
     set(conf, c->key, c->value);
     bool works = is_safe ? c->works_in_safe : c->works_in_compat;

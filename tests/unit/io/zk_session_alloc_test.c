@@ -34,8 +34,8 @@ static void test_each_allocation_fails_once(void **state)
                                            .resolver = resolver,
                                            .connect = "127.0.0.1:1,[::1]:1/chroot", /* refused */
                                            .session_timeout_ms = 1000,
-                                           .auth_scheme = "digest",
-                                           .auth = bytes_of_text("user:password"),
+                                           .auth = "digest:user:password",
+                                           .private_path = "/mine",
                                            .on_event = on_event,
                                            .on_watch = on_watch};
         struct zk_session *s = resolver ? zk_session_new(&config) : NULL;
