@@ -6,9 +6,15 @@
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/json.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROBLEMS_SAID 20
@@ -24,6 +30,7 @@ enum {
     ORIGIN,
     SETTLED,
     COUNTS,
+    TXN_LOG,
     OPTION_COUNT
 };
 
@@ -45,6 +52,9 @@ static const struct cli_option options[OPTION_COUNT] = {
                  "the group is at rest at the end: count partitions that nobody has"},
     [COUNTS] = {"counts", 0, NULL, false,
                 "instead of a trace: operations of each member between marks, as lines of JSON"},
+    [TXN_LOG] = {"txn-log", 0, "PATH", false,
+                 "a server's transaction log, file or folder (dataDir/version-2): all writes, "
+                 "answered or not, and the ends of sessions"},
 };
 
 struct importing {
@@ -94,6 +104,72 @@ static bool read_capture(struct importing *x, struct line_reader *in, struct cap
     if (import_drops(x->import))
         problem(x, in->number, "lines are missing: the recorder could not write them");
     return taken > 0;
+}
+
+/* ---- the log of a server ---- */
+
+static bool log_problem(const char *path, const char *what)
+{
+    report_error("%s: %s", path, what);
+    return false;
+}
+
+static bool take_txns(struct import *import, const char *path, struct bytes file)
+{
+    struct txn_log *log = malloc(sizeof *log);
+    struct txn txn;
+    struct why why;
+    enum txn_next next = TXN_BROKEN;
+    if (!log)
+        return log_problem(path, "out of memory");
+    if (txn_log_open(log, file, &why))
+        while ((next = txn_log_next(log, &txn, &why)) == TXN_NEXT && import_take_txn(import, &txn))
+            ;
+    free(log);
+    return next != TXN_BROKEN || log_problem(path, why.text);
+}
+
+static bool read_txn_file(struct import *import, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st)) {
+        log_problem(path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    size_t len = (size_t)st.st_size;
+    void *data = len ? mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    bool ok = data == MAP_FAILED ? log_problem(path, strerror(errno))
+                                 : take_txns(import, path, bytes_of(data, len));
+    if (data && data != MAP_FAILED)
+        munmap(data, len);
+    close(fd);
+    return ok;
+}
+
+/* All files log.ZXID of a folder, or the one that is named. */
+static bool read_txn_log(struct import *import, const char *path)
+{
+    DIR *dir = opendir(path);
+    size_t files = 0;
+    bool ok = true;
+    if (!dir && errno == ENOTDIR)
+        return read_txn_file(import, path);
+    if (!dir)
+        return log_problem(path, strerror(errno));
+    for (struct dirent *d; ok && (d = readdir(dir));) {
+        char name[4096];
+        if (strncmp(d->d_name, "log.", 4) != 0)
+            continue;
+        snprintf(name, sizeof name, "%s/%s", path, d->d_name);
+        ok = read_txn_file(import, name);
+        files++;
+    }
+    closedir(dir);
+    return ok && (files || log_problem(path, "expected files log.ZXID in it: a server's "
+                                             "dataDir/version-2"));
 }
 
 /* ---- counts ---- */
@@ -157,6 +233,12 @@ static enum cli_exit write_out(struct importing *x, const char *out, bool counts
         unlink(out); /* there is nothing in it */
     if (err)
         report_error("%s: %s", x->path, *why.text ? why.text : "it does not fit into memory");
+    if (!err && import_unlogged(x->import)) {
+        x->problems++;
+        report_error("%s: %" PRIu64 " writes of it are not in the transaction log: expected all of "
+                     "the log's files",
+                     x->path, import_unlogged(x->import));
+    }
     if (counts && (!err || err == ZKC_ERR_INVALID)) {
         struct counting c = {0};
         import_count(x->import, print_counts, &c);
@@ -217,7 +299,8 @@ static enum cli_exit run(const struct cli_args *args)
     if (err)
         report_error("%s", err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
     capture_decoder_init(&decoder);
-    if (!err && read_capture(&x, &in, &decoder))
+    const char *log = cli_args_text(args, TXN_LOG, NULL);
+    if (!err && read_capture(&x, &in, &decoder) && (!log || read_txn_log(x.import, log)))
         code = write_out(&x, cli_args_text(args, OUT, "-"), cli_args_has(args, COUNTS));
     capture_decoder_deinit(&decoder);
     if (x.import)
@@ -240,7 +323,7 @@ static const struct cli_pair exits[] = {
 const struct cli_command command_import = {
     .name = "import",
     .summary = "turn a capture into a trace",
-    .synopsis = "[--out=FILE] [--group=GROUP] [--writes-only] [--counts] CAPTURE",
+    .synopsis = "[--out=FILE] [--group=GROUP] [--writes-only] [--txn-log=PATH] [--counts] CAPTURE",
     .description =
         "Reads a capture (of zkstudy record, or a golden scene; plain or gzip) and writes the\n"
         "trace (rbtrace/1) of one group in it: operations, sessions and writes as they were, and\n"

@@ -190,6 +190,7 @@ struct check {
     struct settings *settings;
     size_t settings_count;
     bool is_compat, is_virtual;
+    bool has_loose_writes; /* when they were committed is known to lie within bounds */
     bool is_capture; /* what members do is derived from what they asked ZooKeeper for */
     int level;
 

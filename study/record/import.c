@@ -34,6 +34,7 @@ void import_free(struct import *x)
     for (uint32_t i = 0; i < x->link_names.count && x->links; i++)
         free(x->links[i].pending);
     free(x->items);
+    free(x->logged);
     free(x->links);
     free(x->sessions);
     free(x->outs);
@@ -153,7 +154,12 @@ static struct item *link_item(struct import *x, enum item_kind kind, uint32_t li
     return i;
 }
 
-static struct bytes keep_data(struct import *x, const char *path, struct bytes data)
+uint32_t import_path(struct import *x, const char *path)
+{
+    return name(x, &x->path_names, path, 0);
+}
+
+struct bytes import_data(struct import *x, const char *path, struct bytes data)
 {
     if (!data.data || data.len > DATA_MAX || (path && strstr(path, ZK_PATH_BROKER_IDS)))
         return BYTES_NULL; /* what brokers say of themselves is not needed */
@@ -166,9 +172,9 @@ static const struct capture_part *keep_parts(struct import *x, const struct capt
     struct capture_part *parts = import_alloc(x, line->part_count, sizeof *parts);
     for (size_t i = 0; parts && i < line->part_count; i++) {
         parts[i] = line->parts[i];
-        uint32_t path = parts[i].path ? name(x, &x->path_names, parts[i].path, 0) : NAMES_NONE;
+        uint32_t path = parts[i].path ? import_path(x, parts[i].path) : NAMES_NONE;
         parts[i].path = path == NAMES_NONE ? NULL : x->path_names.list[path].text;
-        parts[i].data = keep_data(x, NULL, parts[i].data);
+        parts[i].data = import_data(x, NULL, parts[i].data);
     }
     return parts;
 }
@@ -205,8 +211,8 @@ static void answered(struct import *x, struct item *i, const struct capture_line
     i->has_stat = line->has_stat;
     i->owner = line->owner;
     if (i->op == CAPTURE_GET)
-        i->data = keep_data(x, i->path == IMPORT_NONE ? NULL : x->path_names.list[i->path].text,
-                            line->data);
+        i->data = import_data(x, i->path == IMPORT_NONE ? NULL : x->path_names.list[i->path].text,
+                              line->data);
     i->children = keep_texts(x, line->children, line->child_count);
     i->child_count = i->children ? line->child_count : 0;
     if (i->op == CAPTURE_MULTI && !line->is_whole && !line->zk_rc)
@@ -217,19 +223,20 @@ static void answered(struct import *x, struct item *i, const struct capture_line
 
 static void take_request(struct import *x, uint32_t link, const struct capture_line *line)
 {
-    uint32_t path = line->path ? name(x, &x->path_names, line->path, 0) : IMPORT_NONE;
+    uint32_t path = line->path ? import_path(x, line->path) : IMPORT_NONE;
     struct item *i = link_item(x, ITEM_OP, link, line);
     if (!i)
         return;
     i->op = line->op;
     i->path = path;
+    i->xid = line->xid;
     i->has_watch = line->has_watch;
     i->is_ephemeral = line->is_ephemeral;
     if (line->op == CAPTURE_MULTI) {
         i->parts = keep_parts(x, line);
         i->part_count = i->parts ? line->part_count : 0;
     } else if (line->op != CAPTURE_GET) {
-        i->data = keep_data(x, line->path, line->data);
+        i->data = import_data(x, line->path, line->data);
     }
     if (line->is_whole && line->is_answered)
         answered(x, i, line);
@@ -293,7 +300,7 @@ static void take_event(struct import *x, uint32_t link, const struct capture_lin
     for (int t = ZK_EVENT_CREATED; t <= ZK_EVENT_CHILDREN_CHANGED; t++)
         if (strcmp(zk_event_name((enum zk_event_type)t), line->type) == 0)
             type = zk_event_name((enum zk_event_type)t);
-    uint32_t path = type ? name(x, &x->path_names, line->path, 0) : IMPORT_NONE;
+    uint32_t path = type ? import_path(x, line->path) : IMPORT_NONE;
     struct item *i = type ? link_item(x, ITEM_WATCH, link, line) : NULL;
     if (!i)
         return; /* about the session */
@@ -592,6 +599,7 @@ static void emit_header(struct import *x, uint32_t member_count)
     e->run.attempts_max = x->options.attempts_max;
     e->run.commit_interval_ms = -1;
     e->run.is_capture = !x->options.writes_only;
+    e->run.is_of_writes = x->options.writes_only;
     if (!x->options.writes_only)
         add_topics(x, e);
 }
@@ -721,6 +729,11 @@ bool import_has_header(const struct import *x)
 uint64_t import_drops(const struct import *x)
 {
     return x->drops;
+}
+
+uint64_t import_unlogged(const struct import *x)
+{
+    return x->unlogged;
 }
 
 /* ---- counts ---- */

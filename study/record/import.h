@@ -9,11 +9,16 @@
  * fetches, what it delivers, what it meant to claim; `run.is_capture` says so, and the checkers do
  * not decide what they cannot.
  *
+ * With a server's transaction log beside it (import_take_txn()), the writes are all that the
+ * ensemble decided, those whose answers nobody got and the ends of sessions included, at the
+ * leader's times.
+ *
  * Memory grows with the capture. Pure: no files. */
 #ifndef STUDY_RECORD_IMPORT_H
 #define STUDY_RECORD_IMPORT_H
 
 #include "study/record/capture.h"
+#include "study/record/txn_log.h"
 #include "zkconsumer/core/base/why.h"
 #include <zkconsumer/error.h>
 
@@ -38,6 +43,10 @@ void import_free(struct import *x);
 /* False: the line does not go with those before (an answer to no request ...), as `why` says, or
  * there is no memory, which import_finish() says. The others count all the same. */
 bool import_take(struct import *x, const struct capture_line *line, struct why *why);
+
+/* A transaction of a server's log; one that is in several logs may come several times. False: no
+ * memory, which import_finish() says. */
+bool import_take_txn(struct import *x, const struct txn *txn);
 
 /* Derives, and emits. Once, after the last line.
  *
@@ -64,5 +73,8 @@ void import_count(const struct import *x,
 bool import_has_end(const struct import *x);
 bool import_has_header(const struct import *x);
 uint64_t import_drops(const struct import *x); /* lines that the recorder could not write */
+/* Writes of the capture that the log given does not have: it is not all of the log. After
+ * import_finish(). */
+uint64_t import_unlogged(const struct import *x);
 
 #endif

@@ -30,6 +30,7 @@ struct item {
     uint64_t session;
     int zk_rc;
     int64_t zxid; /* 0: not known */
+    int32_t xid;
     bool has_watch, is_ephemeral, is_answered, has_stat, is_client_end;
     int foreign;    /* of a delete: the node was another session's; -1: not known */
     uint64_t owner; /* by its stat */
@@ -80,6 +81,25 @@ struct out {
     struct trace_event *event;
 };
 
+struct logged {       /* a transaction of a server's log */
+    struct item item; /* as if it had been recorded */
+    int64_t time_ms;
+};
+
+/* A write to tell of. */
+struct write {
+    int64_t zxid;
+    struct item *item;
+    struct session *session; /* no item: its end */
+    uint64_t from_ns, to_ns; /* when it can have been; then both when it was */
+    uint64_t order;          /* of the event */
+};
+
+struct writes {
+    struct write *list;
+    size_t count, cap;
+};
+
 struct import {
     struct import_options options;
     struct arena arena;
@@ -91,6 +111,9 @@ struct import {
 
     struct item *items;
     size_t item_count, item_cap;
+    struct logged *logged;
+    size_t logged_count, logged_cap;
+    uint64_t unlogged; /* writes that were recorded, and are not in the log */
     struct link *links;
     size_t link_cap;
     struct session *sessions;
@@ -124,7 +147,20 @@ struct session *import_session(struct import *x, uint64_t number); /* NULL: no m
 struct trace_event *import_emit(struct import *x, enum trace_type type, uint64_t t_ns,
                                 uint64_t order, const char *src, const char *m);
 
+uint32_t import_path(struct import *x, const char *path); /* NAMES_NONE: no memory */
+/* What is kept of a node's data. */
+struct bytes import_data(struct import *x, const char *path, struct bytes data);
+
+/* ---- import_txns.c ---- */
+
+/* What the log has, into the writes that were recorded, which are in the order of their zxids; and
+ * their times, as the log knows them better. */
+void import_txns(struct import *x, struct writes *w);
+
 /* ---- import_writes.c ---- */
+
+void import_write_add(struct import *x, struct writes *w, struct write one);
+void import_writes_sort(struct writes *w);
 
 /* zk_txn for all writes; sets item.foreign and session.has_end. */
 void import_writes(struct import *x);

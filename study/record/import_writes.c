@@ -1,23 +1,10 @@
 /* The writes of the ensemble: those that passed, in the order of their zxids, and the ends of
- * sessions that nobody asked for. Each gets a time between its request and its answer, so that
- * order and times agree. */
+ * sessions that nobody asked for, from signs of them where no log has them. Each gets a time
+ * between its request and its answer, so that order and times agree. */
 #include "study/record/import_state.h"
 #include <stdlib.h>
 
-struct write {
-    int64_t zxid;
-    struct item *item; /* NULL: the end of a session */
-    struct session *session;
-    uint64_t from_ns, to_ns; /* when it can have been; then both when it was */
-    uint64_t order;          /* of the event */
-};
-
-struct writes {
-    struct write *list;
-    size_t count, cap;
-};
-
-static void add(struct import *x, struct writes *w, struct write one)
+void import_write_add(struct import *x, struct writes *w, struct write one)
 {
     if (import_reserve(x, (void **)&w->list, w->count, &w->cap, sizeof *w->list))
         w->list[w->count++] = one;
@@ -36,6 +23,12 @@ static int by_zxid(const void *a, const void *b)
     if (x->zxid != y->zxid)
         return x->zxid < y->zxid ? -1 : 1;
     return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
+void import_writes_sort(struct writes *w)
+{
+    if (w->count)
+        qsort(w->list, w->count, sizeof *w->list, by_zxid);
 }
 
 /* ---- nodes ---- */
@@ -213,13 +206,13 @@ static void add_ends(struct import *x, struct writes *w, struct nodes *n)
         set_time(x, s);
         int64_t zxid = find_zxid(w, &ends, s);
         if (zxid > 0)
-            add(x, &ends, (struct write){zxid, NULL, s, s->end_ns, s->sign_ns, IMPORT_FIRST});
+            import_write_add(x, &ends,
+                             (struct write){zxid, NULL, s, s->end_ns, s->sign_ns, IMPORT_FIRST});
     }
     for (size_t k = 0; k < ends.count; k++)
-        add(x, w, ends.list[k]);
+        import_write_add(x, w, ends.list[k]);
     free(ends.list);
-    if (w->count)
-        qsort(w->list, w->count, sizeof *w->list, by_zxid);
+    import_writes_sort(w);
 }
 
 /* ---- events ---- */
@@ -366,11 +359,14 @@ void import_writes(struct import *x)
         if (s)
             s->is_closed = true;
         if (is_write(i))
-            add(x, &w, (struct write){i->zxid, i, NULL, i->t_ns, i->done_ns, i->order});
+            import_write_add(x, &w,
+                             (struct write){i->zxid, i, NULL, i->t_ns, i->done_ns, i->order});
     }
-    if (w.count)
-        qsort(w.list, w.count, sizeof *w.list, by_zxid);
-    add_ends(x, &w, &n);
+    import_writes_sort(&w);
+    if (x->logged_count)
+        import_txns(x, &w);
+    else
+        add_ends(x, &w, &n);
     set_times(&w);
     for (size_t k = 0; k < w.count && !x->failed; k++)
         emit_write(x, &w.list[k], &n);

@@ -134,6 +134,8 @@ struct trace_event {
             bool is_virtual; /* the clock */
             bool is_capture; /* derived from what passed between members and ZooKeeper: what a
                               * member does inside is not seen */
+            bool is_of_writes; /* the ensemble's writes alone, each at a time between its request
+                                * and its answer */
             int level;
             uint32_t member_count; /* at the start */
             const struct trace_topic {

@@ -140,8 +140,8 @@ static void run(struct buf *b, const struct trace_event *e)
     text_if(b, "scenario", e->run.scenario);
     natural(b, "seed", e->run.seed);
     text(b, "clock", e->run.is_virtual ? "virtual" : "monotonic");
-    if (e->run.is_capture)
-        text(b, "source", "capture");
+    if (e->run.is_capture || e->run.is_of_writes)
+        text(b, "source", e->run.is_capture ? "capture" : "writes");
     number(b, "level", e->run.level);
     natural(b, "n", e->run.member_count);
     int64_t count = 0;

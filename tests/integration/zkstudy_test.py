@@ -262,6 +262,32 @@ def test_import_says_what_is_wrong_with_a_capture(t):
 
 
 @quick
+def test_import_with_a_log_of_the_server(t):
+    path = folder(t)
+    vectors = ROOT / "tests" / "vectors" / "record"
+    logs = [bytes.fromhex(line.split()[1]) for line in (vectors / "txn_log.hex").read_text().splitlines()
+            if not line.startswith("#")]
+    (path / "version-2").mkdir()
+
+    def with_log(log):
+        return run("import", "--writes-only", "--txn-log", log, "-o", path / "trace", vectors / "zkrecord.jsonl")
+
+    def refused(log, says):
+        status, out, err = with_log(log)
+        assert (status, out) == (1, "") and says in err, err
+
+    refused(path / "none", "none: No such file")
+    refused(path / "version-2", "expected files log.ZXID in it")
+    for data, says in ((b"", "begins with ZKLG"), (b"hello", "begins with ZKLG"),
+                       (logs[0][:300], "the file is cut short in the middle of a transaction")):
+        (path / "version-2" / "log.1").write_bytes(data)
+        refused(path / "version-2", "log.1: ")
+        refused(path / "version-2" / "log.1", says)
+    (path / "version-2" / "log.1").write_bytes(logs[0])  # another server's
+    refused(path / "version-2", "writes of it are not in the transaction log: expected all of the log's files")
+
+
+@quick
 def test_record_refuses_what_cannot_be(t):
     out = folder(t) / "capture"
     for words, says in ((("-z", "127.0.0.1:1", "-o", out), "--listen"),

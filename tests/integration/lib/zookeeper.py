@@ -39,6 +39,11 @@ class ZooKeeperServer:
             **(properties or {}),
         }
 
+    @property
+    def log_folder(self):
+        """Where it writes its transactions."""
+        return self.folder / "data" / "version-2"
+
     def start(self):
         self.start_without_waiting()
         self.wait_until_serving()

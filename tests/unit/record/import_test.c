@@ -563,6 +563,111 @@ static void note_refused(const struct trace_event *event, void *user)
         *(int64_t *)user = event->zk_txn.zxid;
 }
 
+/* ---- with a server's log ---- */
+
+#define AT(ms) "\"ns\":" #ms "000000,\"who\":\"a\",\"c\":1,"
+#define CREATE(path)                                                                               \
+    "\"op\":\"create\",\"path\":\"/consumers/g/" path "\",\"data\":null,\"flags\":\"E\"}"
+
+/* a registers, is answered, claims t/0, and the link is cut before the answer. */
+static const char *const half_told[] = {
+    "{\"k\":\"open\"," AT(1) "\"seq\":1}",
+    "{\"k\":\"conn\"," AT(1) "\"zxid\":0,\"timeout\":6000,\"s\":\"0\"}",
+    "{\"k\":\"connok\"," AT(2) "\"timeout\":6000,\"s\":\"S1\"}",
+    "{\"k\":\"req\"," AT(10) "\"xid\":1," CREATE("ids/a"),
+    "{\"k\":\"rsp\"," AT(
+        14) "\"xid\":1,\"op\":\"create\",\"path\":\"/consumers/g/ids/a\",\"zxid\":7}",
+    "{\"k\":\"req\"," AT(20) "\"xid\":2," CREATE("owners/t/0"),
+    "{\"k\":\"close\"," AT(21) "\"why\":\"cut\"}",
+    "{\"k\":\"open\",\"ns\":90000000,\"who\":\"a\",\"c\":2}",
+};
+
+static struct txn txn_of(int64_t zxid, int64_t time_ms, enum txn_kind kind, int32_t cxid,
+                         struct txn_part *part, const char *path)
+{
+    *part = (struct txn_part){.kind = kind,
+                              .path = bytes_of_text(path),
+                              .data = bytes_of_text("a-0"),
+                              .is_ephemeral = true};
+    return (struct txn){.session = 1,
+                        .cxid = cxid,
+                        .zxid = zxid,
+                        .time_ms = time_ms,
+                        .kind = kind,
+                        .parts = part,
+                        .part_count = *path ? 1 : 0};
+}
+
+static void tell_txn(const struct trace_event *e, void *user)
+{
+    if (e->type == TRACE_ZK_TXN)
+        buf_appendf(user, "%" PRId64 " %d ms: %s %s %s %u/%u%s\n", e->zk_txn.zxid,
+                    (int)(e->t_ns / 1000000), e->m ? e->m : "-", e->zk_txn.what, e->zk_txn.path,
+                    e->zk_txn.part + 1, e->zk_txn.parts,
+                    e->zk_txn.ephemeral_owner ? " ephemeral" : "");
+}
+
+static struct import *take_texts(const char *const *lines, size_t count,
+                                 const struct import_options *o)
+{
+    struct capture_decoder d;
+    struct capture_line line;
+    struct why why;
+    struct import *x = import_new(o);
+    assert_non_null(x);
+    capture_decoder_init(&d);
+    for (size_t i = 0; i < count; i++)
+        if (!capture_decode(&d, bytes_of_text(lines[i]), &line, &why) ||
+            !import_take(x, &line, &why))
+            fail_msg("%s: %s", lines[i], why.text);
+    capture_decoder_deinit(&d);
+    return x;
+}
+
+/* What nobody was answered is there, at the leader's time (whose clock is 5 s ahead), and so is the
+ * end of the session, at its place; another's group is not. */
+static void test_log(void **state)
+{
+    static const char told[] = "7 11 ms: a create /consumers/g/ids/a 1/1 ephemeral\n"
+                               "8 24 ms: a create /consumers/g/owners/t/0 1/1 ephemeral\n"
+                               "10 59 ms: - error  1/1\n"
+                               "11 79 ms: a close /consumers/g/ids/a 1/2 ephemeral\n"
+                               "11 79 ms: a close /consumers/g/owners/t/0 2/2 ephemeral\n";
+    struct txn_part parts[6];
+    const struct txn log[] = {
+        txn_of(11, 5078, TXN_CLOSE_SESSION, 0, &parts[0], ""),
+        txn_of(6, 5000, TXN_CREATE_SESSION, 0, &parts[1], ""),
+        txn_of(7, 5010, TXN_CREATE, 1, &parts[2], "/consumers/g/ids/a"),
+        txn_of(8, 5023, TXN_CREATE, 2, &parts[3], "/consumers/g/owners/t/0"),
+        txn_of(9, 5040, TXN_CREATE, 1, &parts[4], "/consumers/h/ids/b"),
+        txn_of(10, 5058, TXN_ERROR, 1, &parts[5], ""),
+        txn_of(8, 5023, TXN_CREATE, 2, &parts[3],
+               "/consumers/g/owners/t/0"), /* of another server */
+    };
+    struct import_options o = plain;
+    struct buf text;
+    struct why why;
+    struct trace_sink sink = {TRACE_LEVEL_MAX, tell_txn, &text};
+    (void)state;
+    o.is_safe = o.writes_only = o.has_origin = true;
+    for (size_t count = 0; count <= ARRAY_LEN(log); count++) {
+        struct import *x = take_texts(half_told, ARRAY_LEN(half_told), &o);
+        buf_init(&text, 1 << 16);
+        for (size_t i = 0; i < count; i++)
+            assert_true(import_take_txn(x, &log[i]));
+        assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
+        /* the registration was recorded, and is in the log from the third on */
+        assert_int_equal(import_unlogged(x), count == 1 || count == 2);
+        if (count == ARRAY_LEN(log))
+            assert_string_equal(buf_text(&text), told);
+        buf_deinit(&text);
+        import_free(x);
+    }
+}
+
+#undef AT
+#undef CREATE
+
 /* A multi of checks alone has its place in the order and changes nothing: told as in a simulated
  * world, or Z10 would look for it in vain. */
 static void test_checks_alone(void **state)
@@ -582,25 +687,16 @@ static void test_checks_alone(void **state)
         "\"results\":[{\"op\":\"check\"}]}",
     };
 #undef AT
-    struct capture_decoder d;
-    struct capture_line line;
     struct import_options o = plain;
     struct why why;
     int64_t refused = 0;
     struct trace_sink sink = {TRACE_LEVEL_MAX, note_refused, &refused};
     (void)state;
     o.is_safe = o.writes_only = true;
-    struct import *x = import_new(&o);
-    capture_decoder_init(&d);
-    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
-        if (!capture_decode(&d, bytes_of_text(lines[i]), &line, &why) ||
-            !import_take(x, &line, &why))
-            fail_msg("%s: %s", lines[i], why.text);
-    }
+    struct import *x = take_texts(lines, ARRAY_LEN(lines), &o);
     assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
     assert_int_equal(refused, 8);
     import_free(x);
-    capture_decoder_deinit(&d);
 }
 
 /* Cut anywhere, a scene still gives a trace, whose order holds. */
@@ -673,7 +769,8 @@ int main(void)
         cmocka_unit_test(test_stories),     cmocka_unit_test(test_raw),
         cmocka_unit_test(test_orphan),      cmocka_unit_test(test_not_decided),
         cmocka_unit_test(test_writes_only), cmocka_unit_test(test_safe),
-        cmocka_unit_test(test_wrong),       cmocka_unit_test(test_checks_alone),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_log),       cmocka_unit_test(test_checks_alone),
         cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

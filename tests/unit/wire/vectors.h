@@ -1,6 +1,6 @@
 /* Reading of tests/vectors/wire. Failures end the test. */
-#ifndef ZKC_TEST_VECTORS_H
-#define ZKC_TEST_VECTORS_H
+#ifndef ZKC_TEST_WIRE_VECTORS_H
+#define ZKC_TEST_WIRE_VECTORS_H
 
 #include "zkconsumer/core/base/bytes.h"
 #include <jansson.h>
