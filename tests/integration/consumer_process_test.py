@@ -186,11 +186,15 @@ def test_late_calls(t):
 # ---- F38: fork ----
 
 def test_fork(t):
+    fork(t, {})
+
+
+def fork(t, settings):
     """The child's calls are refused and touch nothing; a program that it becomes inherits no socket;
     the parent's session and streams go on."""
     world = World(t, each=5)
     members = world.members
-    world.join("a")
+    world.join("a", settings)
     members.wait_for_messages(10)
     session, opened = world.group.member_session("g_a"), world.proxy.mark("fork")
     members.command("fork", "a")

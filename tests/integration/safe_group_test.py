@@ -32,9 +32,9 @@ def told(process, name):
 class World:
     """A cluster with one topic and its traffic, and members of the group g by name."""
 
-    def __init__(self, t, partitions=4, rate=20, zookeeper="3.8"):
+    def __init__(self, t, partitions=4, rate=20, zookeeper="3.8", cluster=None):
         self.t, self.partitions = t, partitions
-        self.cluster = t.cluster(zookeeper=zookeeper, zookeeper_properties=TICK)
+        self.cluster = cluster or t.cluster(zookeeper=zookeeper, zookeeper_properties=TICK)
         self.cluster.create_topic("t", partitions)
         self.group = t.group(self.cluster, "g")
         self.proxy = self.make_proxy()

@@ -12,7 +12,7 @@ from .zookeeper import ZooKeeperServer
 
 
 class Ensemble:
-    def __init__(self, t, release, count, properties=None, can_cut=False):
+    def __init__(self, t, release, count, properties=None, can_cut=False, system=None):
         if release == "3.4":
             jars.require(versions.ZOOKEEPER_34_FROM)
         self.numbers = range(1, count + 1)
@@ -29,7 +29,7 @@ class Ensemble:
             (folder / "data" / "myid").write_text("%d\n" % n)
             self.servers[n] = ZooKeeperServer(folder, release, {
                 "initLimit": 40, "syncLimit": 10, "quorumListenOnAllIPs": "false",
-                **self._peers(n), **(properties or {})})
+                **self._peers(n), **(properties or {})}, system)
             t.defer(self.servers[n].kill)
         for server in self.servers.values():
             server.start_without_waiting()

@@ -160,12 +160,12 @@ class Proxy:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
 
-    def listen(self, label, port=None):
+    def listen(self, label, port=None, host="127.0.0.1"):
         """Opens a port for this client (a free one, unless given) and returns its address."""
         if label not in self.addresses:
             port = port or free_port()
-            self._servers.append(self._call(self._listen(label, port)))
-            self.addresses[label] = "127.0.0.1:%d" % port
+            self._servers.append(self._call(self._listen(label, port, host)))
+            self.addresses[label] = "%s:%d" % ("[%s]" % host if ":" in host else host, port)
         return self.addresses[label]
 
     def port(self, label):
@@ -266,13 +266,13 @@ class Proxy:
             return function()
         return self._call(on_thread())
 
-    async def _listen(self, label, port):
+    async def _listen(self, label, port, host):
         async def accepted(reader, writer):
             self._connections += 1
             link = _Link(self, label, self._connections, reader, writer)
             self.links.add(link)
             await link.run()
-        return await asyncio.start_server(accepted, "127.0.0.1", port, backlog=1024)
+        return await asyncio.start_server(accepted, host, port, backlog=1024)
 
     async def _close(self):
         for server in self._servers:

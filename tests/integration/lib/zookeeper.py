@@ -14,9 +14,9 @@ _MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 class ZooKeeperServer:
     """`release` is "3.4" (3.4.6, from Kafka 0.8.2.2's jars) or "3.8" (Debian's). The port and the data
     stay across stop, kill and start. `properties` go into zoo.cfg, e.g. {"tickTime": 500}: expiry comes
-    in whole ticks, and session timeouts are held between 2 and 20 of them."""
+    in whole ticks, and session timeouts are held between 2 and 20 of them; `system` are Java's."""
 
-    def __init__(self, folder, release="3.8", properties=None):
+    def __init__(self, folder, release="3.8", properties=None, system=None):
         if release not in versions.ZOOKEEPER:
             raise ValueError("no such ZooKeeper: %s (there are %s)"
                              % (release, ", ".join(versions.ZOOKEEPER)))
@@ -25,6 +25,7 @@ class ZooKeeperServer:
         self.port = free_port()
         self.address = "127.0.0.1:%d" % self.port
         self.process = None
+        self._system = system or {}
         self._properties = {
             "tickTime": 2000,
             "dataDir": self.folder / "data",
@@ -58,6 +59,7 @@ class ZooKeeperServer:
         else:
             classpath = _DEBIAN_JARS
             properties = {"org.slf4j.simpleLogger.defaultLogLevel": "warn"}
+        properties.update(self._system)
         properties["zookeeper.jmx.log4j.disable"] = "true"
         # An ensemble: who has missed a vote asks again soon, not after up to a minute (3.6 and later).
         properties["zookeeper.fastleader.maxNotificationInterval"] = "1000"
