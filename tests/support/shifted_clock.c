@@ -1,8 +1,8 @@
-/* A library to preload: its program reads clocks that a test moves. CLOCK_REALTIME by the first of two
- * shifts in the file that $ZKC_CLOCK_SHIFTS names (64-bit nanoseconds, the machine's order), as when
- * somebody sets the clock; CLOCK_BOOTTIME by the second: a process that is stopped (SIGSTOP) while it
- * jumps has seen what a suspend of the system looks like. What the kernel waits by is left alone, as
- * it is there: none of that runs while the system is suspended.
+/* A library to preload: its program reads clocks that a test moves. CLOCK_REALTIME by the first of
+ * two shifts in the file that $ZKC_CLOCK_SHIFTS names (64-bit nanoseconds, the machine's order), as
+ * when somebody sets the clock; CLOCK_BOOTTIME by the second: a process that is stopped (SIGSTOP)
+ * while it jumps has seen what a suspend of the system looks like. What the kernel waits by is left
+ * alone, as it is there: none of that runs while the system is suspended.
  *
  * Calls the kernel itself, as the program may have a sanitizer that is not there yet. */
 #include <errno.h>

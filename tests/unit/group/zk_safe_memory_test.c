@@ -38,18 +38,22 @@ static void live(struct safe_world *w, const struct zk_safe_config *config)
     safe_world_run_ms(w, 2000);
 }
 
-static struct zk_safe_config config_of_test(void)
+static struct zk_safe_config config_of_test(enum zk_pattern pattern)
 {
+    static const struct zk_subscription filter = {(char *)(uintptr_t) "t.*", 1};
     struct zk_safe_config config = safe_world_config();
+    config.pattern = pattern;
+    if (pattern != ZK_PATTERN_STATIC)
+        config.subscriptions = &filter;
     config.auto_commit_interval_ms = 700;
     config.handover_ms = 300;
     return config;
 }
 
 /* True: an allocation has failed. */
-static bool run(size_t n, size_t count)
+static bool run(enum zk_pattern pattern, size_t n, size_t count)
 {
-    struct zk_safe_config config = config_of_test();
+    struct zk_safe_config config = config_of_test(pattern);
     alloc_fail_pause(true);
     struct safe_world *w = safe_world_new(1, 3);
     w->around_step = around_step;
@@ -76,10 +80,13 @@ static size_t stride(void)
 static void test_each_allocation(void **state)
 {
     (void)state;
-    size_t n = 0;
-    while (run(n, 1))
-        n += stride();
-    assert_true(n > 300);
+    static const enum zk_pattern patterns[] = {ZK_PATTERN_STATIC, ZK_PATTERN_WHITE_LIST};
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        size_t n = 0;
+        while (run(patterns[i], n, 1))
+            n += stride();
+        assert_true(n > 300);
+    }
 }
 
 static void test_many_in_a_row(void **state)
@@ -87,7 +94,7 @@ static void test_many_in_a_row(void **state)
     (void)state;
     static const size_t counts[] = {2, 5, 20, 100};
     for (size_t k = 0; k < ARRAY_LEN(counts); k++)
-        for (size_t n = 0; run(n, counts[k]); n += 7 * stride())
+        for (size_t n = 0; run(ZK_PATTERN_STATIC, n, counts[k]); n += 7 * stride())
             ;
 }
 
@@ -104,7 +111,7 @@ static enum zkc_err make(const void *config)
 static void test_new(void **state)
 {
     (void)state;
-    struct zk_safe_config config = config_of_test();
+    struct zk_safe_config config = config_of_test(ZK_PATTERN_STATIC);
     config.consumer_id = "g_me";
     alloc_fail_each(make, &config);
     static const struct zk_subscription filter = {(char *)(uintptr_t) "t.*", 1};

@@ -1,6 +1,7 @@
 /* The viewer by itself, as the observer of a process runs it: filters, topics that come and go,
- * lost answers, large groups. */
+ * lost answers, large groups, a lack of memory. */
 #include "tests/support/fake_zk.h"
+#include "tests/unit/alloc_fail.h"
 #include "tests/unit/test.h"
 #include "zkconsumer/core/group/zk_view.h"
 
@@ -9,7 +10,7 @@
 struct rig {
     struct fake_zk *zk;
     struct zk_viewer *viewer;
-    int64_t session;
+    int64_t session, now_ms;
     struct group_outputs out;
     struct fake_zk_client client;
     int reads;   /* operations since the last view */
@@ -56,10 +57,12 @@ static void carry_out(struct rig *r)
 
 static void step(struct rig *r, struct group_input *in)
 {
+    alloc_fail_pause(false); /* only its own allocations fail */
     group_outputs_clear(&r->out);
     zk_viewer_feed(r->viewer, in, &r->out);
-    zk_viewer_run(r->viewer, 0, &r->out);
+    zk_viewer_run(r->viewer, r->now_ms, &r->out);
     take_view(r);
+    alloc_fail_pause(true);
     carry_out(r);
 }
 
@@ -74,7 +77,7 @@ static void settle(struct rig *r)
             step(r, &in);
         }
         step(r, &time);
-    } while (zk_viewer_deadline_ms(r->viewer) <= 0);
+    } while (zk_viewer_deadline_ms(r->viewer) <= r->now_ms);
 }
 
 static void begin(struct rig *r, enum zk_pattern pattern, const char *subscription)
@@ -87,6 +90,7 @@ static void begin(struct rig *r, enum zk_pattern pattern, const char *subscripti
                                       .exclude_internal_topics = true,
                                       .coalesce = true};
     struct why why;
+    alloc_fail_pause(true);
     memset(r, 0, sizeof *r);
     r->zk = fake_zk_new();
     r->session = fake_zk_open(r->zk);
@@ -106,6 +110,7 @@ static void end(struct rig *r)
     zk_view_unref(r->view);
     zk_viewer_free(r->viewer);
     fake_zk_free(r->zk);
+    alloc_fail_pause(false);
 }
 
 static void put_topic(struct rig *r, const char *name, int partitions)
@@ -266,6 +271,78 @@ static void test_large_group(void **state)
     end(&r);
 }
 
+/* ---- a lack of memory ---- */
+
+/* Topics and members come and go, one of them odd, and a session ends while allocations from the
+ * n-th on fail; with memory and time the view is of what there is. True: one has failed. */
+static bool sees_all_in_the_end(size_t n, size_t count)
+{
+    struct rig r;
+    begin(&r, ZK_PATTERN_WHITE_LIST, "t.*");
+    put_topic(&r, "t1", 2);
+    put_member(&r, "g_a", "white_list", "t.*");
+    fake_zk_put(r.zk, IDS "g_odd", "nonsense");
+    alloc_fail_run(n, count);
+    alloc_fail_pause(true);
+    connect(&r, true);
+    put_topic(&r, "t2", 4);
+    put_member(&r, "g_b", "white_list", "t.*");
+    settle(&r);
+    r.now_ms += 1000;
+    fake_zk_remove(r.zk, "/brokers/topics/t1");
+    fake_zk_remove(r.zk, IDS "g_odd");
+    settle(&r);
+    struct group_input expired = {.type = GROUP_IN_EXPIRED};
+    step(&r, &expired);
+    r.session = fake_zk_open(r.zk);
+    connect(&r, true);
+    bool has_failed = alloc_fail_stop();
+    alloc_fail_pause(true);
+    for (int i = 0; zk_viewer_deadline_ms(r.viewer) != INT64_MAX; i++) {
+        assert_true(i < 100);
+        r.now_ms = zk_viewer_deadline_ms(r.viewer);
+        settle(&r);
+    }
+    if (!r.view || r.view->topic_count != 1 || share(&r, "g_a") != 2 || share(&r, "g_b") != 2)
+        fail_msg("allocations %zu to %zu: the last view is not of what there is", n, n + count - 1);
+    end(&r);
+    return has_failed;
+}
+
+static void test_each_allocation(void **state)
+{
+    static const size_t counts[] = {1, 2, 5, 20, 100};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        size_t n = 0;
+        while (sees_all_in_the_end(n, counts[i]))
+            n++;
+        assert_true(n > 50);
+    }
+}
+
+static enum zkc_err make(const void *config)
+{
+    struct zk_viewer *viewer;
+    struct why why;
+    enum zkc_err err = zk_viewer_new(config, &viewer, &why);
+    if (!err)
+        zk_viewer_free(viewer);
+    return err;
+}
+
+static void test_new(void **state)
+{
+    static const struct zk_subscription list[] = {{(char *)(uintptr_t) "t.*", 1},
+                                                  {(char *)(uintptr_t) "u", 2}};
+    struct zk_viewer_config config = {.group = "g", .subscriptions = list, .subscription_count = 2};
+    (void)state;
+    alloc_fail_each(make, &config);
+    config.pattern = ZK_PATTERN_WHITE_LIST;
+    config.subscription_count = 1;
+    alloc_fail_each(make, &config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +352,8 @@ int main(void)
         cmocka_unit_test(test_odd_registrations_break_nobody),
         cmocka_unit_test(test_session_that_ended_reads_all_again),
         cmocka_unit_test(test_large_group),
+        cmocka_unit_test(test_each_allocation),
+        cmocka_unit_test(test_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
