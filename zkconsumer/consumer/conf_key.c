@@ -172,14 +172,18 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "the very broker that was asked where it is, 3000 ms, as in Kafka 0.8.2."),
     [KEY_OFFSETS_COMMIT_MAX_RETRIES] = INTEGER(
         "offsets.commit.max.retries", 5, 0, 1000000, "",
-        "With offsets.storage=kafka: how often the commit at close is tried again. Other commits "
-        "are tried once, as in Kafka 0.8.2."),
+        "With offsets.storage=kafka. zookeeper.mode=compat: how often the commit at close is tried "
+        "again; other commits are tried once, as in Kafka 0.8.2. safe: how often a commit of the "
+        "application is tried again before it has failed; what is done with stays due."),
     [KEY_OFFSETS_STORAGE] =
         WORD("offsets.storage", "zookeeper", "zookeeper, kafka", storages, "",
-             "Where offsets are committed: in znodes, or, with zookeeper.mode=compat, in Kafka "
-             "(__consumer_offsets, from 0.8.2 on), through the broker that is the group's offset "
-             "manager. Without one the consumer waits, before it joins the group and in each "
-             "rebalance."),
+             "Where offsets are committed: in znodes, or in Kafka (__consumer_offsets, from 0.8.2 "
+             "on), through the broker that is the group's offset manager. While there is none: "
+             "zookeeper.mode=compat waits before it joins the group and in each rebalance; safe "
+             "holds what it has claimed and does not deliver it before it has read its offset, and "
+             "a partition that is handed over waits for its commit until zookeeper.hand.over.ms "
+             "(at least 1000 ms), no longer. Kafka takes any commit: those of safe are guarded by "
+             "the lease alone (docs/safe-mode.md, SF5)."),
     [KEY_PARTITION_ASSIGNMENT_STRATEGY] = WORD(
         "partition.assignment.strategy", "auto", "auto, ceil, range, roundrobin", strategies, "",
         "How partitions are divided; all members of a group must use the same, and Kafka's "

@@ -168,6 +168,9 @@ struct zkc_consumer {
 /* Opens the session. ZKC_ERR_NOMEM. */
 ZKC_MUST_CHECK enum zkc_err member_open(zkc_consumer *c);
 
+/* Where offsets are kept, as configured. */
+enum commit_store member_store(const zkc_consumer *c);
+
 /* Opens one more, after the one before was closed. ZKC_ERR_NOMEM. */
 ZKC_MUST_CHECK enum zkc_err member_reopen(zkc_consumer *c);
 

@@ -795,7 +795,7 @@ static int32_t streams_of_each(const struct zkc_subscription *list, size_t count
     return count ? list[0].streams : 0;
 }
 
-static enum commit_store store_of(const zkc_consumer *c)
+enum commit_store member_store(const zkc_consumer *c)
 {
     return !c->view.offsets_in_kafka ? COMMIT_TO_ZOOKEEPER
            : c->view.offsets_in_both ? COMMIT_TO_BOTH
@@ -816,7 +816,7 @@ static enum zkc_err new_machine(zkc_consumer *c, const struct zk_subscription *l
     if (c->view.mode == CONF_MODE_SAFE)
         return member_safe_new(c, list, count, pattern);
     struct zk_compat_config config = {
-        .offsets_in = store_of(c),
+        .offsets_in = member_store(c),
         .offsets_channel_backoff_ms = c->view.offsets_channel_backoff_ms,
         .offsets_channel_timeout_ms = c->view.offsets_channel_timeout_ms,
         .offsets_commit_retries = (uint32_t)c->view.offsets_commit_retries_max,
@@ -919,7 +919,7 @@ enum zkc_err member_assign(zkc_consumer *c, const struct zkc_position *list, siz
         .partitions = partitions,
         .partition_count = count,
         .refresh_leader_backoff_ms = c->view.refresh_leader_backoff_ms,
-        .offsets_in = store_of(c),
+        .offsets_in = member_store(c),
         .offsets_channel_backoff_ms = c->view.offsets_channel_backoff_ms,
         .offsets_channel_timeout_ms = c->view.offsets_channel_timeout_ms,
         .seed = rng_next(&c->rng),

@@ -40,6 +40,10 @@ enum zkc_err member_safe_new(zkc_consumer *c, const struct zk_subscription *subs
     config.strategy = strategy_of(view);
     config.auto_commit = view->auto_commit;
     config.auto_commit_interval_ms = view->auto_commit_interval_ms;
+    config.offsets_in = member_store(c);
+    config.offsets_channel_backoff_ms = view->offsets_channel_backoff_ms;
+    config.offsets_channel_timeout_ms = view->offsets_channel_timeout_ms;
+    config.offsets_commit_retries = (uint32_t)view->offsets_commit_retries_max;
     config.handover_ms = view->hand_over_ms;
     config.poll_limit_ms = view->poll_interval_ms_max;
     config.close_timeout_ms = CLOSE_MS;

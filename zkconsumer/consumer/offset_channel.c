@@ -86,6 +86,7 @@ static bool send_question(struct offset_channel *c, const struct group_output *a
     struct buf body;
     arena_init(&arena, ARENA_BYTES_MAX);
     buf_init(&body, REQUEST_BYTES_MAX);
+    broker_connection_write_until(c->connection, ask->offsets_ask.until_ms);
     enum zkc_err err = offset_wire_encode(ask, &arena, &body);
     if (!err)
         err =

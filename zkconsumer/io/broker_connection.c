@@ -23,6 +23,7 @@
 #include "zkconsumer/core/wire/big_endian.h"
 #include "zkconsumer/core/wire/frame.h"
 #include "zkconsumer/core/wire/request_header.h"
+#include "zkconsumer/io/boot_clock.h"
 #include "zkconsumer/io/resolver.h"
 #include <assert.h>
 #include <errno.h>
@@ -104,6 +105,7 @@ struct broker_connection {
     int32_t correlation_id; /* of the next request */
     struct buf out;         /* requests; written up to out_sent */
     size_t out_sent;
+    int64_t write_until_ms;      /* on boot_clock_ms(); INT64_MAX: no limit */
     struct waiting_ring waiting; /* in the order sent */
     struct waiting_ring failing; /* being told that there will be no answer */
 
@@ -441,6 +443,10 @@ static void connect_end(struct broker_connection *c)
 static void flush(struct broker_connection *c)
 {
     while (c->out_sent < c->out.len) {
+        if (c->write_until_ms != INT64_MAX && boot_clock_ms() >= c->write_until_ms) {
+            break_later(c, ZKC_ERR_TIMED_OUT, "the time for sending the request is over");
+            return;
+        }
         ssize_t n = send(c->fd, c->out.data + c->out_sent, c->out.len - c->out_sent, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
@@ -711,6 +717,7 @@ struct broker_connection *broker_connection_new(const struct broker_connection_c
     c->fd = -1;
     c->timer_ms = INT64_MAX;
     c->not_before_ms = INT64_MIN;
+    c->write_until_ms = INT64_MAX;
     size_t send_bytes_max = config->send_bytes_max;
     buf_init(&c->out, send_bytes_max < INT32_MAX ? send_bytes_max : INT32_MAX);
     rng_init(&c->rng, config->seed);
@@ -758,6 +765,11 @@ enum zkc_err broker_connection_send(struct broker_connection *c, int16_t api_key
         flush(c);
     timer_set_next(c);
     return ZKC_OK;
+}
+
+void broker_connection_write_until(struct broker_connection *c, int64_t boot_ms)
+{
+    c->write_until_ms = boot_ms;
 }
 
 void broker_connection_reset(struct broker_connection *c, const char *reason)

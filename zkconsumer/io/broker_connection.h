@@ -75,6 +75,11 @@ ZKC_MUST_CHECK enum zkc_err broker_connection_send(struct broker_connection *c, 
                                                    int16_t api_version, struct bytes body,
                                                    broker_response_fn *on_response, void *user);
 
+/* What is not written at this time (boot_clock.h) is not written any more: the connection is dropped,
+ * and all that is unanswered is answered with ZKC_ERR_TIMED_OUT. Holds until it is set anew, for all
+ * requests; INT64_MAX, as in the beginning: no limit. */
+void broker_connection_write_until(struct broker_connection *c, int64_t boot_ms);
+
 /* Drops the connection if there is one (an answer could not be decoded, a broker moved): whatever
  * is unanswered is answered with ZKC_ERR_PROTOCOL and `reason`, from the loop; the next send
  * connects again. */

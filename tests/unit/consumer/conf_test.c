@@ -616,7 +616,7 @@ static const struct mode_case {
     {"acknowledgement.mode", "next", false, true},
     {"acknowledgement.mode", "explicit", false, true},
     {"max.poll.interval.ms", "1000", true, true},
-    {"offsets.storage", "kafka", true, false},
+    {"offsets.storage", "kafka", true, true},
     {"partition.assignment.strategy", "ceil", true, true},
     {"rebalance.max.retries", "9", true, true},
     {"zookeeper.acl", "open", true, true},

@@ -51,11 +51,14 @@ static struct zk_safe_config config_of_test(enum zk_pattern pattern)
 }
 
 /* True: an allocation has failed. */
-static bool run(enum zk_pattern pattern, size_t n, size_t count)
+static bool run(enum zk_pattern pattern, enum commit_store store, size_t n, size_t count)
 {
     struct zk_safe_config config = config_of_test(pattern);
     alloc_fail_pause(true);
     struct safe_world *w = safe_world_new(1, 3);
+    config.offsets_in = store;
+    if (store != COMMIT_TO_ZOOKEEPER)
+        safe_world_use_kafka(w);
     w->around_step = around_step;
     w->has_foreigners = true;
     alloc_fail_run(n, count);
@@ -80,11 +83,18 @@ static size_t stride(void)
 static void test_each_allocation(void **state)
 {
     (void)state;
-    static const enum zk_pattern patterns[] = {ZK_PATTERN_STATIC, ZK_PATTERN_WHITE_LIST};
-    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+    static const struct {
+        enum zk_pattern pattern;
+        enum commit_store store;
+        size_t step; /* Kafka's share is a part of the whole */
+    } cases[] = {{ZK_PATTERN_STATIC, COMMIT_TO_ZOOKEEPER, 1},
+                 {ZK_PATTERN_WHITE_LIST, COMMIT_TO_ZOOKEEPER, 1},
+                 {ZK_PATTERN_STATIC, COMMIT_TO_KAFKA, 2},
+                 {ZK_PATTERN_STATIC, COMMIT_TO_BOTH, 2}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         size_t n = 0;
-        while (run(patterns[i], n, 1))
-            n += stride();
+        while (run(cases[i].pattern, cases[i].store, n, 1))
+            n += cases[i].step * stride();
         assert_true(n > 300);
     }
 }
@@ -94,7 +104,8 @@ static void test_many_in_a_row(void **state)
     (void)state;
     static const size_t counts[] = {2, 5, 20, 100};
     for (size_t k = 0; k < ARRAY_LEN(counts); k++)
-        for (size_t n = 0; run(ZK_PATTERN_STATIC, n, counts[k]); n += 7 * stride())
+        for (size_t n = 0; run(ZK_PATTERN_STATIC, (enum commit_store)(k % 3), n, counts[k]);
+             n += 7 * stride())
             ;
 }
 

@@ -1,4 +1,5 @@
-/* Groups of safe members under random faults, in any order of whatever is under way: connections
+/* Groups of safe members under random faults, in any order of whatever is under way, with offsets
+ * in ZooKeeper, in Kafka (whose answers are lost, late, or do not come), and in both: connections
  * are lost and come back, requests of a lost connection are carried out all the same, links stall,
  * sessions end, members crash, come back under their id, join and leave, applications take, finish,
  * commit, stand still. At every step SF1 to SF6 are checked (zk_safe_world.h); once the faults are
@@ -9,6 +10,7 @@
  * ZK_SAFE_SEED=n runs one seed, ZK_SAFE_SEEDS=n that many from 1. */
 #include "tests/unit/group/zk_safe_world.h"
 #include "tests/unit/test.h"
+#include "zkconsumer/core/wire/kafka_error.h"
 
 #define SEEDS      120
 #define ACTIONS    1000
@@ -153,6 +155,11 @@ static void crash(struct walk *s, struct safe_member *m)
 static void fault(struct walk *s, struct safe_member *m)
 {
     char path[64];
+    if (s->w->has_kafka && below(s, 4) == 0) {
+        s->w->is_kafka_silent = below(s, 2);
+        s->w->kafka_error = below(s, 3) ? 0 : KAFKA_ERR_NOT_COORDINATOR;
+        return;
+    }
     switch (below(s, 15)) {
     case 0:
     case 1:
@@ -177,6 +184,14 @@ static void fault(struct walk *s, struct safe_member *m)
     case 12: s->w->now_ms += below(s, 9000); break;
     case 13: s->w->log_end[below(s, s->w->partitions)] += 1 + below(s, 3); break;
     }
+}
+
+static void ask_kafka(struct walk *s, struct safe_member *m)
+{
+    if (below(s, 8))
+        safe_serve_kafka(m);
+    else
+        safe_lose_kafka(m, below(s, 2));
 }
 
 static void act(struct walk *s)
@@ -216,7 +231,9 @@ static void act(struct walk *s)
         break;
     default:
         for (int n = 1 + below(s, 4); n > 0; n--)
-            if (below(s, 2))
+            if (s->w->has_kafka && below(s, 4) == 0)
+                ask_kafka(s, m);
+            else if (below(s, 2))
                 safe_serve(m);
             else
                 safe_read(m);
@@ -227,6 +244,8 @@ static void heal(struct walk *s)
 {
     if (live(s) == 0)
         join(s, NULL);
+    s->w->is_kafka_silent = false;
+    s->w->kafka_error = 0;
     for (int i = 0; i < s->w->member_count; i++) {
         struct safe_member *m = s->w->members[i];
         m->is_polling = true;
@@ -263,6 +282,10 @@ static const char *walk(uint64_t seed, unsigned bug, bool tells)
         s.config.keep_unmoved = below(&s, 2);
         s.config.coalesce = below(&s, 2);
         s.config.lease_probe = below(&s, 2) ? LEASE_PROBE_SYNC : LEASE_PROBE_WRITE;
+    }
+    if (seed % 8 > 4 && !bug) {
+        s.config.offsets_in = seed % 8 == 7 ? COMMIT_TO_BOTH : COMMIT_TO_KAFKA;
+        safe_world_use_kafka(s.w);
     }
     for (int p = 0; p < s.w->partitions; p++)
         s.w->log_end[p] = 4 + below(&s, 8);

@@ -133,6 +133,7 @@ static void free_member(struct safe_member *m)
     free_messages(&m->replies);
     free_messages(&m->zombies);
     fake_zk_client_deinit(&m->client);
+    free(m->question.list);
     safe_forget_asked(m);
     free(m);
 }
@@ -199,7 +200,7 @@ int64_t safe_owner(struct safe_world *w, int p)
     return fake_zk_owner(w->zk, path);
 }
 
-static int64_t committed(struct safe_world *w, int p)
+static int64_t committed_in_znode(struct safe_world *w, int p)
 {
     char path[64];
     int64_t offset;
@@ -207,6 +208,12 @@ static int64_t committed(struct safe_world *w, int p)
     snprintf(path, sizeof path, SAFE_OFFSETS "%d", p);
     const char *text = fake_zk_text(w->zk, path);
     return text && zk_offset_read(bytes_of_text(text), &offset, &why) == ZKC_OK ? offset : 0;
+}
+
+static int64_t committed(struct safe_world *w, int p)
+{
+    int64_t znode = committed_in_znode(w, p);
+    return w->has_kafka && w->stored[p] > znode ? w->stored[p] : znode;
 }
 
 bool safe_gate_is_open(const struct safe_member *m, int p)
@@ -271,7 +278,7 @@ static void check_write(struct safe_member *m, const struct zk_op *op)
         struct why why;
         if (zk_offset_read(op->data, &offset, &why) != ZKC_OK)
             broken(w, "a commit that is no number");
-        else if (offset < committed(w, parts.partition))
+        else if (offset < committed_in_znode(w, parts.partition))
             broken(w, "SF5: %s turns the offset of [t,%d] back", m->id, parts.partition);
     }
 }
@@ -313,7 +320,53 @@ static void send_op(struct safe_member *m, const struct group_output *o)
     x->op = copy_op(&o->op.op);
     push(&m->requests_end, x);
     say_op(text, sizeof text, &x->op);
-    if (o->op.lane != GROUP_LANE_FINDER && m->asked_count < (int)ARRAY_LEN(m->asked))
+    bool is_search = o->op.lane == GROUP_LANE_FINDER || o->op.lane == GROUP_LANE_OFFSETS;
+    if (!is_search && m->asked_count < (int)ARRAY_LEN(m->asked))
+        m->asked[m->asked_count++] = strdup(text);
+}
+
+/* SF5 in Kafka: sent by the owner of record, in its lease. */
+static void check_commit(struct safe_member *m, const struct group_output *o)
+{
+    struct safe_world *w = m->world;
+    if (w->now_ms >= o->offsets_ask.until_ms || o->offsets_ask.until_ms > m->lease_end_ms)
+        broken(w, "SF5: %s commits to Kafka without a lease", m->id);
+    for (size_t i = 0; i < o->offsets_ask.count; i++) {
+        const struct group_offset *at = &o->offsets_ask.list[i];
+        if (safe_owner(w, at->partition) != m->session && !w->has_foreigners)
+            broken(w, "SF5: %s commits [t,%d] to Kafka without the owner node", m->id,
+                   at->partition);
+        if (at->offset < w->stored[at->partition] && !w->has_foreigners)
+            broken(w, "SF5: %s turns the offset of [t,%d] back in Kafka", m->id, at->partition);
+    }
+}
+
+static void take_question(struct safe_member *m, const struct group_output *o)
+{
+    static const char *const names[] = {"find", "fetch", "commit"};
+    struct safe_question *q = &m->question;
+    char text[4096];
+    assert_false(q->is_asked);
+    size_t count = o->offsets_ask.count;
+    free(q->list);
+    *q = (struct safe_question){.is_asked = true,
+                                .seq = o->offsets_ask.seq,
+                                .request = o->offsets_ask.request,
+                                .until_ms = o->offsets_ask.until_ms,
+                                .list = calloc(count + 1, sizeof *q->list),
+                                .count = count};
+    size_t len = (size_t)snprintf(text, sizeof text, "kafka %s", names[q->request]);
+    for (size_t i = 0; i < count; i++) {
+        q->list[i] = o->offsets_ask.list[i];
+        q->list[i].topic = "t";
+        if (len < sizeof text)
+            len += (size_t)snprintf(text + len, sizeof text - len, " %d", q->list[i].partition);
+        if (q->request == GROUP_OFFSETS_COMMIT && len < sizeof text)
+            len += (size_t)snprintf(text + len, sizeof text - len, "=%" PRId64, q->list[i].offset);
+    }
+    if (q->request == GROUP_OFFSETS_COMMIT)
+        check_commit(m, o);
+    if (m->asked_count < (int)ARRAY_LEN(m->asked))
         m->asked[m->asked_count++] = strdup(text);
 }
 
@@ -397,6 +450,11 @@ static void carry_out(struct safe_member *m, const struct group_output *o)
         m->voids++;
         break;
     case GROUP_OUT_POSITIONS: m->wants_positions = true; break;
+    case GROUP_OUT_OFFSETS_ASK: take_question(m, o); break;
+    case GROUP_OUT_OFFSETS_HANG_UP:
+        m->question.is_asked = false;
+        m->hang_ups++;
+        break;
     case GROUP_OUT_OPEN_SESSION: m->is_opening = true; break;
     case GROUP_OUT_CLOSE_SESSION: m->is_closing = true; break;
     case GROUP_OUT_EVICTED: m->evictions++; break;
@@ -514,6 +572,63 @@ void safe_leave(struct safe_member *m)
 {
     struct group_input in = {.type = GROUP_IN_LEAVE};
     safe_feed(m, &in);
+}
+
+/* ---- the offset manager ---- */
+
+void safe_world_use_kafka(struct safe_world *w)
+{
+    w->has_kafka = true;
+    for (int p = 0; p < SAFE_PARTITIONS_MAX; p++)
+        w->stored[p] = -1;
+    fake_zk_put(w->zk, "/brokers/ids/1",
+                "{\"version\":1,\"host\":\"h\",\"port\":9,\"jmx_port\":-1,\"timestamp\":\"1\"}");
+}
+
+static void run_question(struct safe_world *w, struct safe_question *q)
+{
+    for (size_t i = 0; i < q->count; i++) {
+        struct group_offset *at = &q->list[i];
+        at->kafka_error = w->kafka_error;
+        if (q->request == GROUP_OFFSETS_FETCH)
+            at->offset = w->kafka_error ? -1 : w->stored[at->partition];
+        else if (!w->kafka_error)
+            w->stored[at->partition] = at->offset;
+    }
+}
+
+static bool answer_question(struct safe_member *m, bool is_run, const char *failure)
+{
+    struct safe_question *q = &m->question;
+    if (!m->machine || !q->is_asked)
+        return false;
+    bool is_late = m->world->now_ms >= q->until_ms;
+    if (is_run && !is_late)
+        run_question(m->world, q);
+    q->is_asked = false;
+    struct group_input in = {.type = GROUP_IN_OFFSETS,
+                             .offsets = {.seq = q->seq,
+                                         .failed = failure || is_late,
+                                         .text = failure ? failure : "it is too late",
+                                         .host = "h",
+                                         .port = 9,
+                                         .list = q->list,
+                                         .count = q->count}};
+    struct group_offset *list = q->list; /* the next may be asked in this step */
+    q->list = NULL;
+    safe_feed(m, &in);
+    free(list);
+    return true;
+}
+
+bool safe_serve_kafka(struct safe_member *m)
+{
+    return !m->world->is_kafka_silent && answer_question(m, true, NULL);
+}
+
+bool safe_lose_kafka(struct safe_member *m, bool is_run)
+{
+    return answer_question(m, is_run, "the connection was lost");
 }
 
 /* ---- the link ---- */
@@ -741,6 +856,7 @@ void safe_crash(struct safe_member *m)
     zk_safe_free(m->machine);
     m->machine = NULL;
     memset(m->held, 0, sizeof m->held);
+    m->question.is_asked = false;
 }
 
 /* ---- the application ---- */
@@ -819,7 +935,7 @@ void safe_world_calm(struct safe_world *w)
         assert_true(++steps < 100000);
         for (int i = 0; i < w->member_count; i++) {
             struct safe_member *m = w->members[i];
-            while (safe_serve(m) || safe_read(m)) {
+            while (safe_serve(m) || safe_read(m) || safe_serve_kafka(m)) {
                 more = true;
                 assert_true(++steps < 100000);
             }

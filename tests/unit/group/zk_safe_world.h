@@ -34,6 +34,16 @@ struct safe_held {
     int64_t start;
 };
 
+/* A question to the group's offset manager. */
+struct safe_question {
+    bool is_asked;
+    uint32_t seq;
+    enum group_offsets_request request;
+    int64_t until_ms;
+    struct group_offset *list;
+    size_t count;
+};
+
 struct safe_member {
     struct safe_world *world;
     char id[32];
@@ -52,7 +62,9 @@ struct safe_member {
     struct safe_message *requests, **requests_end; /* on their way to the server */
     struct safe_message *zombies;                  /* of the connection before */
     struct safe_message *replies, **replies_end;   /* on their way to the member */
-    struct safe_held held[SAFE_PARTITIONS_MAX];    /* of topic t */
+    struct safe_question question;
+    int hang_ups;
+    struct safe_held held[SAFE_PARTITIONS_MAX]; /* of topic t */
     int evictions, foreigns, obeyed, voids, waits, commits_done;
     enum zkc_err last_commit_err;
     bool is_settled, is_registered;
@@ -75,7 +87,11 @@ struct safe_world {
     int64_t touched_ms[256]; /* by session */
     struct safe_member *members[SAFE_MEMBERS_MAX];
     int member_count;
-    bool has_foreigners;    /* somebody else writes: then less is promised */
+    bool has_kafka;                      /* offsets are there, too: safe_world_use_kafka() */
+    bool is_kafka_silent;                /* the offset manager does not answer */
+    int16_t kafka_error;                 /* that it answers a fetch or a commit with */
+    int64_t stored[SAFE_PARTITIONS_MAX]; /* in Kafka; -1: nothing */
+    bool has_foreigners;                 /* somebody else writes: then less is promised */
     bool is_broken_by_plan; /* a bug is planted: what is found is kept, not failed on */
     char broken[256];       /* the first broken promise */
     void (*around_step)(bool begins);
@@ -84,6 +100,9 @@ struct safe_world {
 
 struct safe_world *safe_world_new(uint64_t seed, int partitions);
 void safe_world_free(struct safe_world *w);
+
+/* There is a broker, which is the offset manager. */
+void safe_world_use_kafka(struct safe_world *w);
 
 /* The defaults of safe mode for group g, topic t, one stream, commits every 5 s. */
 struct zk_safe_config safe_world_config(void);
@@ -99,6 +118,14 @@ bool safe_serve(struct safe_member *m);
 
 /* The member reads its oldest answer or event. */
 bool safe_read(struct safe_member *m);
+
+/* The offset manager answers; false: it was not asked, or is silent. A request whose time was over
+ * before it was written was not sent. */
+bool safe_serve_kafka(struct safe_member *m);
+
+/* The connection to the offset manager breaks: what was asked has no answer, carried out or not.
+ * False: nothing was asked. */
+bool safe_lose_kafka(struct safe_member *m, bool is_run);
 
 /* What the server still runs of a lost connection; false: none. */
 bool safe_serve_zombie(struct safe_member *m);

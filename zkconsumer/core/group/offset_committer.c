@@ -1,5 +1,4 @@
 #include "zkconsumer/core/group/offset_committer.h"
-#include "zkconsumer/core/base/topic_partition.h"
 #include "zkconsumer/core/group/claims.h"
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
@@ -332,13 +331,6 @@ static bool is_refused(const struct offset_committer *c, int zk_rc)
 
 /* ---- Kafka ---- */
 
-static int by_name(const void *a, const void *b)
-{
-    const struct group_offset *x = a, *y = b;
-    return topic_partition_compare((struct topic_partition){x->topic, x->partition},
-                                   (struct topic_partition){y->topic, y->partition});
-}
-
 /* Asks the owner to commit the running job to Kafka. COMMITTER_DONE: *err. */
 static enum committer_step begin_store(struct offset_committer *c, enum zkc_err *err)
 {
@@ -365,9 +357,8 @@ static void mark_refused(struct offset_committer *c, const struct group_offset *
 {
     struct commit_job *job = &c->jobs[0];
     for (size_t i = 0; i < job->count; i++) {
-        struct group_offset want = {.topic = job->items[i].topic,
-                                    .partition = job->items[i].partition};
-        const struct group_offset *at = bsearch(&want, list, count, sizeof *list, by_name);
+        const struct group_offset *at =
+            group_offset_find(list, count, job->items[i].topic, job->items[i].partition);
         job->items[i].is_refused = !at || at->kafka_error != 0;
     }
 }

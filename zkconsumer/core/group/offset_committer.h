@@ -22,8 +22,6 @@
 #include "zkconsumer/core/group/creator.h"
 #include "zkconsumer/core/group/output.h"
 
-enum commit_store { COMMIT_TO_ZOOKEEPER, COMMIT_TO_KAFKA, COMMIT_TO_BOTH };
-
 struct commit_item {
     const char *topic; /* lent as long as the machine */
     uint32_t topic_index;

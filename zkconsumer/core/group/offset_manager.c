@@ -1,13 +1,16 @@
 #include "zkconsumer/core/group/offset_manager.h"
-#include "zkconsumer/core/base/topic_partition.h"
 #include "zkconsumer/core/wire/kafka_error.h"
 #include <assert.h>
 #include <stdlib.h>
 
 void offset_manager_init(struct offset_manager *m, const struct offset_manager_config *config)
 {
-    *m = (struct offset_manager){
-        .group = config->group, .backoff_ms = config->backoff_ms, .timeout_ms = config->timeout_ms};
+    *m = (struct offset_manager){.group = config->group,
+                                 .backoff_ms = config->backoff_ms,
+                                 .timeout_ms = config->timeout_ms,
+                                 .keeps_errors = config->keeps_errors,
+                                 .until_ms = config->until_ms,
+                                 .owner = config->owner};
     rng_init(&m->rng, config->seed);
 }
 
@@ -24,13 +27,6 @@ void offset_manager_deinit(struct offset_manager *m)
 
 /* ---- jobs ---- */
 
-static int compare(const void *a, const void *b)
-{
-    const struct group_offset *x = a, *y = b;
-    return topic_partition_compare((struct topic_partition){x->topic, x->partition},
-                                   (struct topic_partition){y->topic, y->partition});
-}
-
 enum zkc_err offset_manager_begin(struct offset_manager *m, enum offset_job_kind kind,
                                   const struct group_offset *list, size_t count, unsigned tries)
 {
@@ -41,7 +37,7 @@ enum zkc_err offset_manager_begin(struct offset_manager *m, enum offset_job_kind
         return ZKC_ERR_NOMEM;
     if (count)
         memcpy(copy, list, count * sizeof *copy);
-    qsort(copy, count, sizeof *copy, compare);
+    qsort(copy, count, sizeof *copy, group_offset_compare);
     free(job->previous);
     *job = (struct offset_job){.state = OFFSET_JOB_WAITS,
                                .previous = job->list,
@@ -78,6 +74,16 @@ bool offset_manager_cancel(struct offset_manager *m, enum offset_job_kind kind)
     return true;
 }
 
+bool offset_manager_is_free(const struct offset_manager *m, enum offset_job_kind kind)
+{
+    return m->jobs[kind].state == OFFSET_JOB_NONE;
+}
+
+bool offset_manager_is_asked(const struct offset_manager *m, enum offset_job_kind kind)
+{
+    return m->state == OFFSETS_CALLING && m->running == kind;
+}
+
 static void end_job(struct offset_manager *m, enum zkc_err err)
 {
     m->jobs[m->running].state = OFFSET_JOB_ENDED;
@@ -96,7 +102,7 @@ static void try_later(struct offset_manager *m, int64_t now_ms)
 /* ---- the connection ---- */
 
 static void ask(struct offset_manager *m, enum group_offsets_request request,
-                const struct offset_job *job, struct group_outputs *out)
+                const struct offset_job *job, int64_t until_ms, struct group_outputs *out)
 {
     struct group_output *o = group_emit(out, GROUP_OUT_OFFSETS_ASK);
     o->offsets_ask.seq = ++m->seq;
@@ -105,6 +111,7 @@ static void ask(struct offset_manager *m, enum group_offsets_request request,
     o->offsets_ask.host = m->host;
     o->offsets_ask.port = m->port;
     o->offsets_ask.timeout_ms = m->connection_timeout_ms;
+    o->offsets_ask.until_ms = until_ms;
     if (!job)
         return;
     o->offsets_ask.list = job->list;
@@ -125,6 +132,16 @@ void offset_manager_fetch_again(struct offset_manager *m, int64_t now_ms, struct
     job->not_before_ms = now_ms + m->backoff_ms;
     if (m->state == OFFSETS_IDLE && m->is_found)
         hang_up(m, out);
+}
+
+void offset_manager_drop(struct offset_manager *m, enum offset_job_kind kind,
+                         struct group_outputs *out)
+{
+    m->jobs[kind].state = OFFSET_JOB_NONE;
+    if (!offset_manager_is_asked(m, kind))
+        return;
+    m->state = OFFSETS_IDLE;
+    hang_up(m, out);
 }
 
 /* False: out of memory. */
@@ -165,7 +182,7 @@ static void begin_search(struct offset_manager *m, struct lane *lanes, bool conn
 static void find(struct offset_manager *m, struct group_outputs *out)
 {
     m->state = OFFSETS_FINDING;
-    ask(m, GROUP_OFFSETS_FIND, NULL, out);
+    ask(m, GROUP_OFFSETS_FIND, NULL, INT64_MAX, out);
 }
 
 /* Any broker that has an address. NULL: none. */
@@ -213,16 +230,42 @@ void offset_manager_scanned(struct offset_manager *m, int64_t now_ms,
     }
 }
 
-/* Asks the offset manager, which is known, what the job wants. */
-static void call(struct offset_manager *m, struct group_outputs *out)
+/* Takes out of a commit what its owner does not let be committed any more. Until when the rest may
+ * be sent. */
+static int64_t keep_allowed(struct offset_manager *m, int64_t now_ms)
 {
-    if (m->running == OFFSET_JOB_FIND) {
+    struct offset_job *job = &m->jobs[OFFSET_JOB_COMMIT];
+    int64_t earliest = INT64_MAX;
+    size_t kept = 0;
+    for (size_t i = 0; m->until_ms && i < job->count; i++) {
+        int64_t until_ms = m->until_ms(&job->list[i], m->owner);
+        if (now_ms >= until_ms)
+            continue;
+        if (until_ms < earliest)
+            earliest = until_ms;
+        job->list[kept++] = job->list[i];
+    }
+    if (m->until_ms)
+        job->count = kept;
+    return earliest;
+}
+
+/* Asks the offset manager, which is known, what the job wants. */
+static void call(struct offset_manager *m, int64_t now_ms, struct group_outputs *out)
+{
+    struct offset_job *job = &m->jobs[m->running];
+    if (job->state != OFFSET_JOB_RUNS) { /* dropped meanwhile */
+        m->state = OFFSETS_IDLE;
+        return;
+    }
+    bool is_commit = m->running == OFFSET_JOB_COMMIT;
+    int64_t until_ms = is_commit ? keep_allowed(m, now_ms) : INT64_MAX;
+    if (m->running == OFFSET_JOB_FIND || (is_commit && job->count == 0)) {
         end_job(m, ZKC_OK);
         return;
     }
     m->state = OFFSETS_CALLING;
-    ask(m, m->running == OFFSET_JOB_FETCH ? GROUP_OFFSETS_FETCH : GROUP_OFFSETS_COMMIT,
-        &m->jobs[m->running], out);
+    ask(m, is_commit ? GROUP_OFFSETS_COMMIT : GROUP_OFFSETS_FETCH, job, until_ms, out);
 }
 
 static bool next_due(struct offset_manager *m, int64_t now_ms)
@@ -239,17 +282,20 @@ void offset_manager_run(struct offset_manager *m, int64_t now_ms, struct lane *l
                         bool connected, bool watch_brokers, struct group_outputs *out)
 {
     if (m->state == OFFSETS_PAUSED && now_ms >= m->resume_at_ms) {
-        if (m->host)
+        if (m->jobs[m->running].state != OFFSET_JOB_RUNS)
+            m->state = OFFSETS_IDLE; /* dropped: nobody needs it now */
+        else if (m->host)
             find(m, out);
         else
             begin_search(m, lanes, connected, watch_brokers, out);
-        return;
+        if (m->state != OFFSETS_IDLE)
+            return;
     }
     if (m->state != OFFSETS_IDLE || !next_due(m, now_ms))
         return;
     m->jobs[m->running].state = OFFSET_JOB_RUNS;
     if (m->is_found)
-        call(m, out);
+        call(m, now_ms, out);
     else
         begin_search(m, lanes, connected, watch_brokers, out);
 }
@@ -294,7 +340,7 @@ static void found(struct offset_manager *m, int64_t now_ms, const struct group_o
     }
     m->is_found = true;
     group_notice(out, 7, "offset", ZKC_OK, "Connected to offset manager %s:%d", m->host, m->port);
-    call(m, out);
+    call(m, now_ms, out);
 }
 
 /* Puts the answer's codes, and of a fetch its offsets, into the job's list. False: it does not name
@@ -307,7 +353,7 @@ static bool take_list(struct offset_job *job, const struct group_offsets_answer 
         job->list[i].kafka_error = unnamed;
     for (size_t i = 0; i < a->count; i++) {
         struct group_offset *mine =
-            bsearch(&a->list[i], job->list, job->count, sizeof *job->list, compare);
+            bsearch(&a->list[i], job->list, job->count, sizeof *job->list, group_offset_compare);
         if (!mine) /* brokers before 0.8.2 added some (KAFKA-1851) */
             continue;
         named += mine->kafka_error == unnamed;
@@ -367,7 +413,8 @@ static void fetched(struct offset_manager *m, int64_t now_ms, const struct group
                      "Could not fetch offsets (because offset cache is being loaded)");
         try_later(m, now_ms);
     } else {
-        say_ignored(job, out);
+        if (!m->keeps_errors)
+            say_ignored(job, out);
         end_job(m, ZKC_OK);
     }
 }

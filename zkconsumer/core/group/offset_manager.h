@@ -51,6 +51,9 @@ struct offset_job {
 struct offset_manager {
     const char *group; /* borrowed */
     int64_t backoff_ms, timeout_ms;
+    bool keeps_errors;
+    int64_t (*until_ms)(const struct group_offset *offset, const void *owner);
+    const void *owner;
     enum {
         OFFSETS_IDLE,
         OFFSETS_SCANNING,
@@ -75,6 +78,12 @@ struct offset_manager_config {
     int64_t backoff_ms; /* offsets.channel.backoff.ms */
     int64_t timeout_ms; /* offsets.channel.socket.timeout.ms */
     uint64_t seed;
+    bool keeps_errors; /* what an error of a partition means in a fetch is its owner's to say */
+
+    /* NULL: always. Until when the offset may be sent, on the clock of now_ms: asked right before
+     * each try of a commit is sent. What is over is left out; it is not in the outcome either. */
+    int64_t (*until_ms)(const struct group_offset *offset, const void *owner);
+    const void *owner;
 };
 
 void offset_manager_init(struct offset_manager *m, const struct offset_manager_config *config);
@@ -117,6 +126,17 @@ bool offset_manager_take(struct offset_manager *m, enum offset_job_kind kind,
 
 /* Gives up a job that waits for its next try. False: there is none, or it is being tried. */
 bool offset_manager_cancel(struct offset_manager *m, enum offset_job_kind kind);
+
+/* Gives up a job wherever it is, if there is one. One that has been asked already (it may be
+ * carried out all the same) costs the connection. */
+void offset_manager_drop(struct offset_manager *m, enum offset_job_kind kind,
+                         struct group_outputs *out);
+
+/* A job of this kind may be begun. */
+bool offset_manager_is_free(const struct offset_manager *m, enum offset_job_kind kind);
+
+/* The offset manager has been asked to do the job of this kind, and has not answered. */
+bool offset_manager_is_asked(const struct offset_manager *m, enum offset_job_kind kind);
 
 /* What was fetched cannot be used: the same again after a pause, on a new connection. */
 void offset_manager_fetch_again(struct offset_manager *m, int64_t now_ms,

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 void group_outputs_clear(struct group_outputs *out)
 {
@@ -119,4 +120,18 @@ void lane_abandon(struct lane *lane)
 {
     lane->busy = false;
     lane->parked = false;
+}
+
+int group_offset_compare(const void *a, const void *b)
+{
+    const struct group_offset *x = a, *y = b;
+    return topic_partition_compare((struct topic_partition){x->topic, x->partition},
+                                   (struct topic_partition){y->topic, y->partition});
+}
+
+const struct group_offset *group_offset_find(const struct group_offset *list, size_t count,
+                                             const char *topic, int32_t partition)
+{
+    struct group_offset want = {.topic = topic, .partition = partition};
+    return count ? bsearch(&want, list, count, sizeof *list, group_offset_compare) : NULL;
 }

@@ -41,6 +41,9 @@ struct group_position {
     uint64_t claim; /* zk_safe: number of the claim this is of; 0: whatever is owned now */
 };
 
+/* Where offsets are kept: offsets.storage, dual.commit.enabled. */
+enum commit_store { COMMIT_TO_ZOOKEEPER, COMMIT_TO_KAFKA, COMMIT_TO_BOTH };
+
 /* Requests to brokers for offsets.storage=kafka. */
 enum group_offsets_request {
     GROUP_OFFSETS_FIND,   /* who is the group's offset manager? */
@@ -55,6 +58,13 @@ struct group_offset {
     int64_t offset;      /* next to read; -1: none */
     int16_t kafka_error; /* of an answer */
 };
+
+/* By topic name and partition; arguments as qsort() and bsearch() give them. */
+int group_offset_compare(const void *a, const void *b);
+
+/* That of this partition in a sorted list; NULL: none. */
+const struct group_offset *group_offset_find(const struct group_offset *list, size_t count,
+                                             const char *topic, int32_t partition);
 
 /* A leader that was found. */
 struct group_leader {
@@ -173,6 +183,8 @@ struct group_output {
             const char *host;
             int32_t port;
             int64_t timeout_ms;
+            int64_t until_ms; /* not to be sent from then on (as the lease's end_ms): the answer is
+                               * then that there is none. INT64_MAX: whenever */
             const struct group_offset *list; /* sorted by topic and partition; none for FIND */
             size_t count;
         } offsets_ask;
@@ -251,7 +263,7 @@ struct group_output {
             uint64_t claim; /* number */
             enum group_gate gate;
             bool is_restreamed; /* it is still ours by the last view, for another of our streams */
-        } fetch_stop; /* of FETCH_STOP and VOID */
+        } fetch_stop;           /* of FETCH_STOP and VOID */
         struct {
             int64_t session_id;
             int64_t end_ms; /* INT64_MAX: no end; INT64_MIN: over */

@@ -36,6 +36,9 @@ struct zk_safe_config zk_safe_config_default(void)
         .auto_commit_interval_ms = 60000,
         .handover_ms = ZK_SAFE_HANDOVER_MS,
         .close_timeout_ms = 30000,
+        .offsets_channel_backoff_ms = 1000,
+        .offsets_channel_timeout_ms = 10000,
+        .offsets_commit_retries = 5,
         .refresh_leader_backoff_ms = 200,
         .fence = ZK_FENCE_LEASE,
         .lease_probe = LEASE_PROBE_WRITE,
@@ -57,6 +60,7 @@ void zk_safe_free(struct zk_safe *m)
     safe_free_partitions(m);
     zk_viewer_free(m->viewer);
     zk_view_unref(m->view);
+    offset_manager_deinit(&m->manager);
     finder_deinit(&m->finder);
     creator_deinit(&m->creator);
     buf_deinit(&m->registration);
@@ -144,8 +148,11 @@ enum zkc_err zk_safe_new(const struct zk_safe_config *config, int64_t now_ms, st
     m->has_observer = config->observer_process;
     m->poked_end = &m->poked;
     enum zkc_err err = ZKC_ERR_NOMEM;
+    m->silent_at_ms = INT64_MAX;
     if (copy_strings(m, config) && number_topics(m))
         err = new_viewer(m, why);
+    if (!err)
+        safe_stored_init(m);
     if (err) {
         zk_safe_free(m);
         return err;
@@ -252,10 +259,13 @@ static void take_result(struct zk_safe *m, const struct group_input *in, struct 
     } else if (in->result.lane == GROUP_LANE_SAFE) {
         struct safe_sent sent = take_sent(m, in->result.seq);
         answer(m, &sent, result, out);
-    } else if (in->result.lane == GROUP_LANE_FINDER) {
-        struct lane *lane = &m->lanes[GROUP_LANE_FINDER];
-        if (lane_answered(lane, in->result.seq, result->zk_rc))
+    } else if (in->result.lane == GROUP_LANE_FINDER || in->result.lane == GROUP_LANE_OFFSETS) {
+        struct lane *lane = &m->lanes[in->result.lane];
+        bool is_answered = lane_answered(lane, in->result.seq, result->zk_rc);
+        if (is_answered && in->result.lane == GROUP_LANE_FINDER)
             finder_answer(&m->finder, m->now_ms, result, m->lanes, m->is_connected, out);
+        else if (is_answered)
+            offset_manager_scanned(&m->manager, m->now_ms, result, m->lanes, m->is_connected, out);
         else if (lane->busy && lane->parked && m->is_connected && m->resend_at_ms == INT64_MAX)
             m->resend_at_ms = m->now_ms + GROUP_RESEND_MS;
     }
@@ -384,9 +394,11 @@ static void take_input(struct zk_safe *m, const struct group_input *in, struct g
         if (m->now_ms > m->polled_ms)
             m->polled_ms = m->now_ms;
         break;
+    case GROUP_IN_OFFSETS:
+        offset_manager_answered(&m->manager, m->now_ms, &in->offsets, out);
+        break;
     case GROUP_IN_TIME:
-    case GROUP_IN_STOPPED:
-    case GROUP_IN_OFFSETS: break; /* of zk_compat and reader */
+    case GROUP_IN_STOPPED: break; /* of zk_compat and reader */
     }
 }
 
@@ -473,7 +485,9 @@ static void run(struct zk_safe *m, struct group_outputs *out)
     safe_run_probes(m, out);
     safe_run_registration(m, out);
     safe_run_rounds(m, out);
+    safe_take_stored(m, out);
     safe_run_partitions(m, out);
+    safe_run_stored(m, out);
     safe_run_topics(m, out);
     if (m->phase < CLOSING)
         finder_run(&m->finder, m->now_ms, m->lanes, m->is_connected, false, out);
@@ -524,6 +538,7 @@ int64_t zk_safe_deadline_ms(const struct zk_safe *m)
     int64_t at = earlier(m->partition_deadline_ms, m->commit_at_ms);
     at = earlier(at, poll_deadline_ms(m));
     at = earlier(at, finder_deadline_ms(&m->finder));
+    at = earlier(at, safe_stored_deadline_ms(m));
     if (m->phase == LEAVING)
         at = earlier(at, m->close_at_ms);
     if (m->is_connected) {

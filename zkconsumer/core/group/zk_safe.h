@@ -50,8 +50,13 @@ struct zk_safe_config {
     bool
         auto_commit; /* by the timer and in releases; otherwise only what the application commits */
     int64_t auto_commit_interval_ms;
-    int64_t handover_ms;      /* from the stop of a partition until what is out is void */
-    int64_t poll_limit_ms;    /* without a poll for so long: evicted; 0: no limit */
+    enum commit_store offsets_in; /* offsets.storage and dual.commit.enabled */
+    int64_t offsets_channel_backoff_ms;
+    int64_t offsets_channel_timeout_ms; /* silence of the offset manager that is told, too */
+    uint32_t offsets_commit_retries; /* then a commit of the application has failed; the offset is
+                                      * tried on */
+    int64_t handover_ms;             /* from the stop of a partition until what is out is void */
+    int64_t poll_limit_ms;           /* without a poll for so long: evicted; 0: no limit */
     int64_t close_timeout_ms; /* from GROUP_IN_LEAVE until the session is closed all the same */
     int64_t refresh_leader_backoff_ms;
     uint64_t seed;

@@ -55,6 +55,7 @@ void safe_session_over(struct zk_safe *m, const char *why, struct group_outputs 
     m->session_id = 0;
     m->lease_told_ms = INT64_MIN;
     safe_forget_sent(m);
+    safe_stored_lost(m, out);
     safe_lose_all(m);
     safe_forget_topics(m);
     creator_deinit(&m->creator);

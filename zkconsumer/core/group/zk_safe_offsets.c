@@ -1,6 +1,7 @@
-/* Offsets in ZooKeeper's znodes, one writer at a time: the live claiming session. Every write names
- * the version that is known, so that a foreign write is noticed and never overwritten unseen. All
- * that knows of paths and versions of offset nodes is here. */
+/* Offsets in znodes (offsets.storage=zookeeper; with dual.commit.enabled beside Kafka's), one
+ * writer at a time: the live claiming session. Every write names the version that is known, so that
+ * a foreign write is noticed and never overwritten unseen. All that knows of paths and versions of
+ * offset nodes is here. */
 #include "zkconsumer/core/group/zk_safe_parts.h"
 #include "zkconsumer/core/zk/offset.h"
 #include <assert.h>
@@ -52,25 +53,46 @@ static void known(struct safe_partition *p)
     p->sent_offset = -1;
 }
 
+void safe_want_commit(struct zk_safe *m, struct safe_partition *p, int64_t offset)
+{
+    if (safe_has_stored(m))
+        safe_store(p, offset, false);
+    else
+        p->to_commit = later(p->to_commit, offset);
+}
+
 /* Goes on from a reset, and writes it back plain so that it is obeyed once. */
-static void obey(struct safe_partition *p)
+static void obey(struct zk_safe *m, struct safe_partition *p)
 {
     p->finished = p->to_commit = p->committed = p->found_offset;
     p->is_rewind = true;
+    if (safe_has_stored(m))
+        safe_store_rewind(p, p->found_offset);
+}
+
+static void tell_read(const struct safe_partition *p, struct group_outputs *out)
+{
+    struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);
+    o->offset.topic = p->topic->name;
+    o->offset.partition = p->partition;
+    o->offset.offset = p->found_offset;
+    o->offset.zk_rc = p->found_version < 0 ? ZK_NO_NODE : ZK_OK;
 }
 
 void safe_offset_read(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     known(p);
     p->committed = p->found_offset;
+    p->is_read = false;
     if (p->found_forced)
-        obey(p);
+        obey(m, p);
+    else
+        p->finished = later(p->finished, p->stored.offset); /* the larger of both counts */
+    if (safe_has_znodes(m) && !p->found_forced)
+        p->to_commit = later(p->to_commit, p->stored.offset); /* and the other store gets it */
     p->finished = later(p->finished, p->found_offset);
-    struct group_output *o = group_emit(out, GROUP_OUT_OFFSET_READ);
-    o->offset.topic = p->topic->name;
-    o->offset.partition = p->partition;
-    o->offset.offset = p->found_offset;
-    o->offset.zk_rc = p->found_version < 0 ? ZK_NO_NODE : ZK_OK;
+    if (safe_has_znodes(m))
+        tell_read(p, out);
     if (!safe_wants(m, p)) {
         safe_set_state(m, p, STOPPED);
         return;
@@ -79,21 +101,20 @@ void safe_offset_read(struct zk_safe *m, struct safe_partition *p, struct group_
     safe_open(m, p, p->finished, out);
 }
 
-static void tell_foreign(struct zk_safe *m, const struct safe_partition *p, bool is_obeyed,
-                         struct group_outputs *out)
+void safe_tell_foreign(struct zk_safe *m, const struct safe_partition *p, int64_t found,
+                       int64_t expected, bool is_obeyed, struct group_outputs *out)
 {
     m->counts.foreign_writes++;
     struct group_output *o = group_emit(out, GROUP_OUT_FOREIGN);
     o->foreign.topic = p->topic->name;
     o->foreign.partition = p->partition;
-    o->foreign.found = p->found_offset;
-    o->foreign.expected = p->committed;
+    o->foreign.found = found;
+    o->foreign.expected = expected;
     o->foreign.is_obeyed = is_obeyed;
     group_notice(out, 4, "offset", ZKC_OK,
                  "[%s,%d]: somebody else has %s the offset of a partition that we own: %" PRId64
                  " in place of %" PRId64 "%s",
-                 p->topic->name, p->partition, p->found_version < 0 ? "deleted" : "written",
-                 p->found_offset, p->committed,
+                 p->topic->name, p->partition, found < 0 ? "deleted" : "written", found, expected,
                  is_obeyed ? "; it is a forced reset, and obeyed" : "; we go on, and overwrite it");
 }
 
@@ -103,7 +124,7 @@ static void reset_to_found(struct zk_safe *m, struct safe_partition *p, struct g
         safe_close(m, p, GROUP_GATE_REVOKED, out);
     if (!p->is_drained && !p->is_void)
         safe_void(m, p, out);
-    obey(p);
+    obey(m, p);
     known(p);
     if (p->state == OWNED)
         safe_open(m, p, p->found_offset, out);
@@ -121,10 +142,10 @@ void safe_offset_reread(struct zk_safe *m, struct safe_partition *p, struct grou
         safe_committed(m, p, &stat, out);
         known(p);
     } else if (p->found_forced && !p->found_odd && p->found_offset >= 0) {
-        tell_foreign(m, p, true, out);
+        safe_tell_foreign(m, p, p->found_offset, p->committed, true, out);
         reset_to_found(m, p, out);
     } else {
-        tell_foreign(m, p, false, out);
+        safe_tell_foreign(m, p, p->found_offset, p->committed, false, out);
         known(p);
     }
     safe_poke(m, p);
@@ -247,7 +268,7 @@ static void finished(struct zk_safe *m, struct safe_partition *p, int64_t offset
 {
     p->finished = later(p->finished, offset);
     if (m->config.auto_commit)
-        p->to_commit = later(p->to_commit, p->finished);
+        safe_want_commit(m, p, p->finished);
     safe_poke(m, p);
 }
 
@@ -299,15 +320,17 @@ static struct safe_job *job_for(struct zk_safe *m)
     return job;
 }
 
-static void request(struct safe_partition *p, int64_t offset, bool as_asked)
+static void request(struct zk_safe *m, struct safe_partition *p, int64_t offset, bool as_asked)
 {
     if (!as_asked) {
         p->finished = later(p->finished, offset);
-        p->to_commit = later(p->to_commit, offset);
-        return;
+        safe_want_commit(m, p, offset);
+    } else if (safe_has_stored(m)) {
+        safe_store(p, offset, true);
+    } else { /* it may go back */
+        p->is_rewind = offset < p->committed || offset < p->sent_offset;
+        p->to_commit = offset;
     }
-    p->is_rewind = offset < p->committed; /* going back, as the application asks */
-    p->to_commit = offset;
 }
 
 /* ZKC_ERR_NOT_OWNED: one of them is not ours. */
@@ -332,7 +355,7 @@ void safe_commit(struct zk_safe *m, const struct group_input *in, struct group_o
             why_set(&job->why, "out of memory");
             break;
         }
-        request(p, in->commit.list[i].offset, !in->commit.all_owned);
+        request(m, p, in->commit.list[i].offset, !in->commit.all_owned);
         safe_poke(m, p);
     }
     struct group_output *o = group_emit(out, GROUP_OUT_COMMIT_QUEUED);
@@ -349,7 +372,7 @@ static void remove_from_job(struct safe_job *job, size_t i)
 void safe_job_failed(struct zk_safe *m, const struct safe_partition *p, enum zkc_err err,
                      const char *text)
 {
-    bool is_settled = !safe_commit_is_due(p) && !p->unsure_offset;
+    bool is_settled = !safe_commit_is_due(p) && !safe_store_is_due(p) && !p->unsure_offset;
     for (size_t k = 0; k < m->job_count; k++) {
         struct safe_job *job = &m->jobs[k];
         for (size_t i = job->count; i-- > 0;) {
@@ -366,7 +389,8 @@ void safe_job_failed(struct zk_safe *m, const struct safe_partition *p, enum zkc
 
 static bool is_settled(const struct safe_partition *p)
 {
-    return !safe_commit_is_due(p) && !p->unsure_offset && p->op != OP_COMMIT && p->op != OP_RELEASE;
+    return !safe_commit_is_due(p) && !safe_store_is_due(p) && !p->unsure_offset &&
+           p->op != OP_COMMIT && p->op != OP_RELEASE;
 }
 
 static void end_job(struct zk_safe *m, size_t k, struct group_outputs *out)

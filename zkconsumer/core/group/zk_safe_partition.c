@@ -111,6 +111,7 @@ static void reset(struct safe_partition *p)
     p->must_move = false;
     p->unsure_of = OP_NONE;
     p->deadline_ms = INT64_MAX;
+    safe_stored_forget(p);
 }
 
 /* Room for the partition in all lists that hold each of them once. */
@@ -372,8 +373,9 @@ static void send_reads(struct zk_safe *m, struct safe_partition *p, enum safe_op
                        struct group_outputs *out)
 {
     bool syncs = op == OP_RESOLVE || op == OP_REREAD;
-    bool reads_offset = op == OP_READ || op == OP_REREAD;
-    bool reads_text = !reads_offset || safe_has_bug(m, ZK_SAFE_BUG_CLAIM_BY_TEXT);
+    bool looks = op == OP_LOOK || op == OP_RESOLVE;
+    bool reads_offset = !looks && safe_has_znodes(m);
+    bool reads_text = looks || safe_has_bug(m, ZK_SAFE_BUG_CLAIM_BY_TEXT);
     struct zk_op owner = {.type = reads_text ? ZK_OP_GET : ZK_OP_EXISTS,
                           .path = safe_owner_path(m, p),
                           .watch = m->config.watch_owners && op != OP_REREAD};
@@ -438,6 +440,18 @@ static void stop(struct zk_safe *m, struct safe_partition *p, struct group_outpu
     safe_set_state(m, p, STOPPED);
 }
 
+/* Reads the offset and the owner node, and lets Kafka be asked meanwhile. One that is not wanted
+ * any more does not wait for Kafka. */
+static void act_held(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
+{
+    safe_act_stored(m, p, out);
+    bool waits = safe_has_stored(m) && !p->stored.is_known && safe_wants(m, p);
+    if (p->is_read && !waits)
+        safe_offset_read(m, p, out);
+    else if (!p->is_read && may_send(m, p))
+        send_reads(m, p, OP_READ, out);
+}
+
 static void act_owned(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     bool want = safe_wants(m, p);
@@ -447,6 +461,7 @@ static void act_owned(struct zk_safe *m, struct safe_partition *p, struct group_
     }
     if (p->lacks_leader && m->now_ms >= p->retry_at_ms)
         safe_want_leader(m, p, out);
+    safe_act_stored(m, p, out);
     if (!may_send(m, p))
         return;
     if (p->unsure_offset) {
@@ -465,11 +480,11 @@ static void act_owned(struct zk_safe *m, struct safe_partition *p, struct group_
 /* Whether what the application holds is done or does not count any more. */
 static bool is_over(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
-    if (p->is_drained || p->is_void)
-        return true;
     if (p->deadline_ms == INT64_MAX)
         p->deadline_ms =
             m->now_ms + (m->phase == LEAVING && !m->is_leaving ? 0 : m->config.handover_ms);
+    if (p->is_drained || p->is_void)
+        return true;
     if (m->now_ms < p->deadline_ms) {
         safe_wake(m, p->deadline_ms);
         return false;
@@ -487,6 +502,8 @@ static bool is_over(struct zk_safe *m, struct safe_partition *p, struct group_ou
 static void act_stopped(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     bool over = is_over(m, p, out);
+    safe_act_stored(m, p, out);
+    over = over && safe_store_is_over(m, p, out);
     if (!may_send(m, p))
         return;
     if (p->unsure_offset) {
@@ -525,10 +542,7 @@ static void act(struct zk_safe *m, struct safe_partition *p, struct group_output
         if (may_send(m, p))
             send_reads(m, p, OP_RESOLVE, out);
         break;
-    case HELD:
-        if (may_send(m, p))
-            send_reads(m, p, OP_READ, out);
-        break;
+    case HELD: act_held(m, p, out); break;
     case OWNED: act_owned(m, p, out); break;
     case STOPPED: act_stopped(m, p, out); break;
     case CLAIMING:
@@ -691,7 +705,8 @@ static void read_done(struct zk_safe *m, struct safe_partition *p, struct group_
         safe_pause(m, p,
                    SAFE_ODD_OFFSET_MS); /* delivering from anywhere else might lose messages */
     } else {
-        safe_offset_read(m, p, out);
+        p->is_read = true;
+        act_held(m, p, out);
     }
 }
 
@@ -786,11 +801,14 @@ void safe_owner_event(struct zk_safe *m, struct safe_partition *p, struct group_
         safe_set_state(m, p, UNSURE);
         break;
     case STOPPED: safe_set_state(m, p, UNSURE); break;
+    case HELD:
+        p->is_read = false; /* what waits for Kafka only has to look again */
+        safe_poke(m, p);
+        break;
     case FREE:
     case CLAIMING:
     case LOOKING:
     case UNSURE:
-    case HELD:
     case RELEASING: break; /* what is under way looks anyway, or it is our own delete */
     }
 }
@@ -805,7 +823,7 @@ void safe_drained(struct zk_safe *m, const struct group_input *in)
     p->is_drained = true;
     if (in->drained.finished > p->finished)
         p->finished = in->drained.finished;
-    if (m->config.auto_commit && p->finished > p->to_commit)
-        p->to_commit = p->finished;
+    if (m->config.auto_commit)
+        safe_want_commit(m, p, p->finished);
     safe_poke(m, p);
 }

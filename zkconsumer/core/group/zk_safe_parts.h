@@ -4,7 +4,8 @@
  *   zk_safe_member.c     session, registration, lease probes, views
  *   zk_safe_partition.c  one partition: the table of states
  *   zk_safe_batch.c      what goes in transactions of many partitions: claims and releases
- *   zk_safe_offsets.c    where offsets are kept: reading, committing, what a reread finds
+ *   zk_safe_offsets.c    offsets in znodes: reading, committing, what a reread finds
+ *   zk_safe_stored.c     offsets in Kafka: the same, without versions
  *
  * A partition is *poked* when something about it has changed; the end of each step lets all that
  * were poked act. Operations are told apart by seq; what they point to lives in the arena of the
@@ -16,12 +17,14 @@
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/group/creator.h"
 #include "zkconsumer/core/group/leader_finder.h"
+#include "zkconsumer/core/group/offset_manager.h"
 #include "zkconsumer/core/group/zk_safe.h"
 
 #define SAFE_BATCH_MAX     100  /* partitions in one transaction */
 #define SAFE_PROBE_OFFSETS 32   /* offsets whose versions a probe checks */
 #define SAFE_REFUSED_MS    1000 /* an operation that was refused is tried again after this */
 #define SAFE_ODD_OFFSET_MS 5000 /* a stored offset that is no number is read again after this */
+#define SAFE_STORE_MS      1000 /* that a hand-over's commit to Kafka gets at least */
 #define SAFE_OUTPUTS_SPARE 16   /* one more partition acts only while there is room for so many */
 #define SAFE_CLAIM_VERSION 1    /* of an owner node that was created and set; Java's is 0 */
 #define SAFE_JOBS_MAX      8    /* commits of the application; later ones join the last */
@@ -73,6 +76,30 @@ struct safe_topic {
 
 enum safe_found { FOUND_NONE, FOUND_OURS, FOUND_OTHERS };
 
+/* What Kafka keeps of a partition (offsets.storage=kafka): at most one request at a time, beside
+ * whatever goes to ZooKeeper. Forgotten with the claim. */
+struct safe_stored {
+    enum {
+        STORED_IDLE,
+        STORED_WANTED, /* it goes with the next request of its kind */
+        STORED_ASKED,
+        STORED_ANSWERED, /* a fetch: found, kafka_error */
+    } state;
+    bool is_fetch;       /* the request; otherwise a commit */
+    bool was_known;      /* it was fetched before: is_known is false for a commit's sake */
+    bool is_known;       /* what is stored; otherwise it is fetched before anything is committed */
+    bool is_rewind;      /* target is committed whatever is stored */
+    bool is_told;        /* that it cannot be fetched */
+    int16_t kafka_error; /* of the fetch */
+    int64_t found;       /* by the fetch; -1: none */
+    int64_t offset;      /* stored, as known; -1: none */
+    int64_t target;      /* to be stored; -1: nothing */
+    int64_t sent;        /* by the last commit, whose outcome is not known; -1: none */
+    unsigned failures;   /* of commits, in a row */
+    int64_t retry_at_ms; /* nothing is asked before */
+    int64_t deadline_ms; /* then a release does not wait for the commit any longer */
+};
+
 struct safe_partition {
     struct safe_topic *topic;
     int32_t partition;
@@ -111,6 +138,8 @@ struct safe_partition {
     bool unsure_offset;     /* reread before anything is written */
     int64_t sent_offset;    /* of the commit last sent, alone or in a release; -1: none */
     int64_t late_commit;    /* of the planted bug; -1: none */
+    bool is_read;           /* HELD: the owner node is ours; what Kafka keeps is waited for */
+    struct safe_stored stored;
     bool is_told_odd;
     int64_t waiting_since_ms; /* INT64_MAX: not waiting */
     bool is_told_waiting;
@@ -210,6 +239,10 @@ struct zk_safe {
     struct lane lanes[GROUP_LANE_COUNT]; /* of the leader finder */
     int64_t resend_at_ms;
     struct leader_finder finder;
+    struct offset_manager manager; /* of offsets in Kafka */
+    bool are_stored_wanted;        /* a partition waits for a request */
+    int64_t silent_at_ms; /* then it has not answered for too long; INT64_MAX: none waits */
+    bool is_told_silent;
     struct zk_safe_counts counts;
 };
 
@@ -350,6 +383,13 @@ void safe_tell_released(struct zk_safe *m, const struct safe_partition *p, int z
 /* Something is to be written. */
 bool safe_commit_is_due(const struct safe_partition *p);
 
+/* The application is done up to `offset`, which is to be committed. */
+void safe_want_commit(struct zk_safe *m, struct safe_partition *p, int64_t offset);
+
+/* A foreign write was found where `expected` was known. */
+void safe_tell_foreign(struct zk_safe *m, const struct safe_partition *p, int64_t found,
+                       int64_t expected, bool is_obeyed, struct group_outputs *out);
+
 /* The read of the stored offset, as part of `op`. False: out of memory, nothing sent. */
 bool safe_offset_op(struct zk_safe *m, const struct safe_partition *p, struct zk_op *op);
 void safe_offset_found(struct safe_partition *p, const struct zk_result *answer, struct why *why);
@@ -378,7 +418,47 @@ bool safe_probe_part(struct zk_safe *m, const struct safe_partition *p, struct z
 void safe_offset_read(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
 void safe_offset_reread(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
 
-/* Commits of the timer and of the application. */
+/* ---- zk_safe_stored.c ---- */
+
+void safe_stored_init(struct zk_safe *m);
+void safe_stored_forget(struct safe_partition *p);
+
+/* Offsets are in Kafka (too); in znodes (too). */
+static inline bool safe_has_stored(const struct zk_safe *m)
+{
+    return m->config.offsets_in != COMMIT_TO_ZOOKEEPER;
+}
+
+static inline bool safe_has_znodes(const struct zk_safe *m)
+{
+    return m->config.offsets_in != COMMIT_TO_KAFKA;
+}
+
+/* Something is to be committed to Kafka, or its outcome is not known. */
+bool safe_store_is_due(const struct safe_partition *p);
+
+/* `offset` is to be committed: when it is later than what is due already, or as the application has
+ * asked, be it back. And back, whatever is stored. */
+void safe_store(struct safe_partition *p, int64_t offset, bool as_asked);
+void safe_store_rewind(struct safe_partition *p, int64_t offset);
+
+/* Takes what was fetched and asks for what the partition needs, as it acts. */
+void safe_act_stored(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+
+/* Whether a release may go: nothing is to be committed any more, or there is no time for it left,
+ * which is told. */
+bool safe_store_is_over(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+
+/* The session is over: nothing of it is sent, what was sent is not waited for. */
+void safe_stored_lost(struct zk_safe *m, struct group_outputs *out);
+
+/* Takes how requests have ended, before partitions act, and lets them go on, after that. */
+void safe_take_stored(struct zk_safe *m, struct group_outputs *out);
+void safe_run_stored(struct zk_safe *m, struct group_outputs *out);
+int64_t safe_stored_deadline_ms(const struct zk_safe *m);
+
+/* ---- zk_safe_offsets.c, commits of the timer and of the application ---- */
+
 void safe_positions(struct zk_safe *m, const struct group_input *in);
 void safe_commit(struct zk_safe *m, const struct group_input *in, struct group_outputs *out);
 void safe_job_failed(struct zk_safe *m, const struct safe_partition *p, enum zkc_err err,
