@@ -27,6 +27,7 @@ struct conf_view {
     bool acl_creator;           /* zookeeper.acl=creator */
     int zookeeper_session_timeout_ms;
     int zookeeper_connection_timeout_ms;
+    int jute_maxbuffer; /* bytes */
 
     enum conf_mode mode;
     enum conf_variant variant;
@@ -46,6 +47,7 @@ struct conf_view {
     bool keep_unmoved;
     bool observer_process;
     bool probe_sync;       /* zookeeper.lease.probe=sync */
+    int watch_sessions_max;
     enum conf_fence fence; /* of both */
     int hand_over_ms;
     int poll_interval_ms_max; /* 0: no limit */

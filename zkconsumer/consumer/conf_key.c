@@ -282,6 +282,12 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "With zookeeper.mode=safe: how long a partition that goes to another member waits for the "
         "application to finish what it holds of it. Afterwards that is not committed any more, and "
         "the other member gets it again. Members of Kafka 0.8 give up after 6 seconds."),
+    [KEY_ZOOKEEPER_JUTE_MAXBUFFER] = INTEGER(
+        "zookeeper.jute.maxbuffer", 1048575, 4096, 1073741824, "",
+        "The largest packet that the ZooKeeper servers take: their property jute.maxbuffer, which "
+        "is "
+        "also Java's default. No request is made larger, and a session gets no more watches than "
+        "one packet holds."),
     [KEY_ZOOKEEPER_KEEP_UNMOVED] =
         BOOLEAN("zookeeper.keep.unmoved", "true", "true, false", both, "",
                 "With zookeeper.mode=safe: partitions that stay with a member are not stopped by a "
@@ -333,6 +339,13 @@ const struct conf_key conf_keys[CONF_KEYS] = {
              "rebalance.backoff.ms; and with zookeeper.mode=safe our own, so that a foreign delete "
              "is noticed. auto: false with zookeeper.mode=compat, true with "
              "safe."),
+    [KEY_ZOOKEEPER_WATCH_SESSIONS_MAX] = INTEGER(
+        "zookeeper.watch.sessions.max", 8, 0, 16, "",
+        "With zookeeper.mode=safe: how many further sessions, which only read, may carry watches "
+        "that "
+        "one session has no room for (zookeeper.jute.maxbuffer), in thousands of topics or "
+        "partitions. They are opened when they are needed. Without them such topics and owner "
+        "znodes are read again every 10 seconds."),
 };
 
 #define WITH_COORDINATOR                                                                           \

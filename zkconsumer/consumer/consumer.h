@@ -76,15 +76,16 @@ struct waiting_for {
 struct safe_parts {
     struct gate_lease *lease; /* of the session; NULL: none yet */
     int64_t lease_session;
-    int64_t lease_end_ms;         /* INT64_MIN: over, INT64_MAX: without end */
-    int64_t polled_ms;            /* when the application last asked for messages */
-    bool awaits_poll;             /* it was evicted, and has not asked since */
-    bool is_evicted;              /* everything is given back, until its session is closed */
-    bool is_evicting;             /* the session of an evicted member is being closed */
-    bool is_session_closed;       /* it has been: GROUP_IN_SESSION_CLOSED waits to be fed */
-    bool is_session_wanted;       /* a new one could not be opened for lack of memory */
-    bool was_polled;              /* GROUP_IN_POLLED waits to be fed */
-    struct observer *observer;    /* zookeeper.observer=process */
+    int64_t lease_end_ms;      /* INT64_MIN: over, INT64_MAX: without end */
+    int64_t polled_ms;         /* when the application last asked for messages */
+    bool awaits_poll;          /* it was evicted, and has not asked since */
+    bool is_evicted;           /* everything is given back, until its session is closed */
+    bool is_evicting;          /* the session of an evicted member is being closed */
+    bool is_session_closed;    /* it has been: GROUP_IN_SESSION_CLOSED waits to be fed */
+    bool is_session_wanted;    /* a new one could not be opened for lack of memory */
+    bool was_polled;           /* GROUP_IN_POLLED waits to be fed */
+    struct observer *observer; /* zookeeper.observer=process */
+    struct watch_sessions *watch_sessions;
     struct group_claim *starting; /* claimed; the application is told in the loop's next turn */
     size_t starting_count, starting_cap;
     struct loop_item start;
@@ -233,6 +234,11 @@ size_t member_safe_carry_out(zkc_consumer *c, const struct group_output *list, s
 /* Starts what was claimed and is not started yet. */
 void member_safe_start(zkc_consumer *c);
 void member_safe_run_start(void *consumer); /* of safe_parts.start */
+
+/* What the sessions of a member tell: a zk_session_watch_fn and a zk_session_log_fn. */
+struct zk_watch_event;
+void member_watch(const struct zk_watch_event *event, void *consumer);
+void member_session_log(int level, const char *cause, const char *text, void *consumer);
 
 /* What waits to be fed: true, and *in is filled. */
 bool member_safe_take_input(zkc_consumer *c, struct group_input *in);

@@ -3,6 +3,7 @@
  * called, and may call back; what it wants is kept until the outputs are done (member_drain). */
 #include "zkconsumer/consumer/consumer.h"
 #include "zkconsumer/consumer/offset_channel.h"
+#include "zkconsumer/consumer/watch_sessions.h"
 #include "zkconsumer/core/group/reader.h"
 #include "zkconsumer/core/group/zk_compat.h"
 #include "zkconsumer/core/group/zk_safe.h"
@@ -244,6 +245,11 @@ struct sent {
 
 static void on_chroot(const struct zk_result *result, void *user);
 
+static struct watch_sessions *watch_sessions_of(const zkc_consumer *c)
+{
+    return c->safe_parts.watch_sessions; /* NULL: the mode has none */
+}
+
 /* The first node below a chroot that does not exist: a member makes the chroot it needs. */
 static bool needs_chroot(const struct sent *s, const struct zk_result *result)
 {
@@ -279,6 +285,8 @@ static void on_result(const struct zk_result *result, void *user)
         free(s);
         return;
     }
+    if (watch_sessions_of(c))
+        watch_sessions_seen(watch_sessions_of(c), result);
     if (needs_chroot(s, result)) {
         log_line(c->log, 6, LOG_FACILITY_ZK, "creating the chroot of zookeeper.connect");
         s->is_second = true;
@@ -330,7 +338,10 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
     s->op.parts = NULL;
     s->op.part_count = 0;
     c->operations++;
-    zk_session_send(c->session, &o->op.op, on_result, s);
+    if (watch_sessions_of(c))
+        watch_sessions_send(watch_sessions_of(c), c->session, &o->op.op, on_result, s);
+    else
+        zk_session_send(c->session, &o->op.op, on_result, s);
 }
 
 /* ---- the application's part of a rebalance ---- */
@@ -598,6 +609,8 @@ static void expired(zkc_consumer *c, const struct zk_session_event *event)
 {
     c->expirations++;
     member_safe_session_over(c);
+    if (watch_sessions_of(c))
+        watch_sessions_own_is_over(watch_sessions_of(c));
     tracing_session(c->tracing, "expired", event->session_id, NULL);
     consumer_error(c, ZKC_ERR_ZOOKEEPER,
                    "the ZooKeeper session 0x%llx has expired: registration and ownership are gone; "
@@ -640,9 +653,9 @@ static void on_event(const struct zk_session_event *event, void *user)
     }
 }
 
-static void on_watch(const struct zk_watch_event *event, void *user)
+void member_watch(const struct zk_watch_event *event, void *consumer)
 {
-    zkc_consumer *c = user;
+    zkc_consumer *c = consumer;
     if (c->state >= CONSUMER_SESSION)
         return;
     tracing_watch(c->tracing, event);
@@ -650,7 +663,15 @@ static void on_watch(const struct zk_watch_event *event, void *user)
     member_feed(c, &in);
 }
 
-static void on_session_log(int level, const char *cause, const char *text, void *user)
+static void on_watch(const struct zk_watch_event *event, void *user)
+{
+    zkc_consumer *c = user;
+    if (watch_sessions_of(c))
+        watch_sessions_fired(watch_sessions_of(c), event);
+    member_watch(event, c);
+}
+
+void member_session_log(int level, const char *cause, const char *text, void *user)
 {
     zkc_consumer *c = user;
     log_cause(c->log, level, LOG_FACILITY_ZK, cause, "%s", text);
@@ -679,10 +700,11 @@ enum zkc_err member_reopen(zkc_consumer *c)
         .auth = c->view.zookeeper_auth,
         .private_path = private_path,
         .session_timeout_ms = c->view.zookeeper_session_timeout_ms,
+        .packet_bytes = (size_t)c->view.jute_maxbuffer,
         .seed = rng_next(&c->rng),
         .on_event = on_event,
         .on_watch = on_watch,
-        .on_log = on_session_log,
+        .on_log = member_session_log,
         .user = c,
     };
     bool is_out_of_memory = c->view.acl_creator && c->group && !private_path;
@@ -724,6 +746,8 @@ static void on_session_closed(bool is_released, void *user)
 void member_close_evicted(zkc_consumer *c)
 {
     c->session_number++;
+    if (watch_sessions_of(c))
+        watch_sessions_rest(watch_sessions_of(c));
     tracing_session(c->tracing, "close", zk_session_id(c->session), NULL);
     zk_session_close(c->session, c->view.zookeeper_session_timeout_ms, on_session_closed, c);
 }
@@ -734,6 +758,8 @@ void member_close_session(zkc_consumer *c)
         return;
     c->state = CONSUMER_SESSION;
     member_safe_session_over(c);
+    if (watch_sessions_of(c))
+        watch_sessions_rest(watch_sessions_of(c));
     if (!c->session) { /* an evicted member's, closed already */
         consumer_finish(c, c->was_released);
         return;

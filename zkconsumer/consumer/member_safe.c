@@ -4,6 +4,7 @@
  * rule of the protocol is here. */
 #include "zkconsumer/consumer/consumer.h"
 #include "zkconsumer/consumer/observer.h"
+#include "zkconsumer/consumer/watch_sessions.h"
 #include "zkconsumer/core/group/zk_safe.h"
 #include "zkconsumer/io/zk_session.h"
 #include <inttypes.h>
@@ -21,6 +22,32 @@ static enum zk_safe_strategy strategy_of(const struct conf_view *view)
                                                        [CONF_STRATEGY_ROUNDROBIN] =
                                                            ZK_SAFE_ROUNDROBIN};
     return view->is_strategy_auto ? ZK_SAFE_AUTO : strategies[view->strategy];
+}
+
+static void on_watch_notice(const char *text, void *user)
+{
+    zkc_consumer *c = user;
+    log_cause(c->log, 4, LOG_FACILITY_ZK, "watch sessions", "%s", text);
+    consumer_error(c, ZKC_ERR_UNREACHABLE, "%s", text);
+}
+
+static enum zkc_err new_watch_sessions(zkc_consumer *c)
+{
+    struct watch_sessions_config config = {
+        .loop = c->loop,
+        .connect = c->view.zookeeper_connect,
+        .auth = c->view.zookeeper_auth,
+        .session_timeout_ms = c->view.zookeeper_session_timeout_ms,
+        .jute_maxbuffer = c->view.jute_maxbuffer,
+        .sessions_max = c->view.watch_sessions_max,
+        .seed = rng_next(&c->rng),
+        .on_watch = member_watch,
+        .on_notice = on_watch_notice,
+        .on_log = member_session_log,
+        .user = c,
+    };
+    c->safe_parts.watch_sessions = watch_sessions_new(&config);
+    return c->safe_parts.watch_sessions ? ZKC_OK : ZKC_ERR_NOMEM;
 }
 
 enum zkc_err member_safe_new(zkc_consumer *c, const struct zk_subscription *subscriptions,
@@ -68,7 +95,8 @@ enum zkc_err member_safe_new(zkc_consumer *c, const struct zk_subscription *subs
     if (err)
         return err;
     c->safe_parts.polled_ms = now_ms;
-    if (view->observer_process)
+    err = new_watch_sessions(c);
+    if (!err && view->observer_process)
         err = observer_join(c, subscriptions, count, pattern, &c->safe_parts.observer);
     return err;
 }
@@ -85,6 +113,8 @@ void member_safe_free(zkc_consumer *c)
     struct safe_parts *p = &c->safe_parts;
     observer_leave(p->observer, c);
     p->observer = NULL;
+    watch_sessions_free(p->watch_sessions);
+    p->watch_sessions = NULL;
     zk_safe_free(c->safe);
     c->safe = NULL;
     if (p->lease)

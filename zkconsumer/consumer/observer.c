@@ -4,6 +4,7 @@
  * observer does. */
 #include "zkconsumer/consumer/observer.h"
 #include "zkconsumer/consumer/consumer.h"
+#include "zkconsumer/consumer/watch_sessions.h"
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/group/zk_view.h"
 #include "zkconsumer/io/zk_session.h"
@@ -23,6 +24,7 @@ struct observer {
     zkc_loop *loop;
     char *key;
     struct zk_session *session;
+    struct watch_sessions *watch_sessions;
     struct zk_viewer *viewer;
     struct event *timer;      /* of the viewer */
     struct event *lost_timer; /* from the loss of the connection until members read by themselves */
@@ -113,6 +115,7 @@ static void on_result(const struct zk_result *result, void *user)
     free(user);
     if (result->zk_rc == ZK_CLOSING) /* the observer is no more */
         return;
+    watch_sessions_seen(asked.observer->watch_sessions, result);
     struct group_input in = {.type = GROUP_IN_RESULT,
                              .result = {GROUP_LANE_VIEW, asked.seq, result}};
     step(asked.observer, &in);
@@ -124,7 +127,7 @@ static void send_op(struct observer *o, const struct group_output *out)
     if (!asked)
         abort(); /* as zk_session_send() would */
     *asked = (struct asked){o, out->op.seq};
-    zk_session_send(o->session, &out->op.op, on_result, asked);
+    watch_sessions_send(o->watch_sessions, o->session, &out->op.op, on_result, asked);
 }
 
 static void carry_out(struct observer *o, const struct group_outputs *out)
@@ -218,6 +221,7 @@ static void on_event(const struct zk_session_event *event, void *user)
         break;
     case ZK_SESSION_EVENT_EXPIRED:
         in.type = GROUP_IN_EXPIRED;
+        watch_sessions_own_is_over(o->watch_sessions);
         lost(o);
         step(o, &in);
         break;
@@ -226,10 +230,17 @@ static void on_event(const struct zk_session_event *event, void *user)
     }
 }
 
-static void on_watch(const struct zk_watch_event *event, void *user)
+static void on_further_watch(const struct zk_watch_event *event, void *user)
 {
     struct group_input in = {.type = GROUP_IN_WATCH, .watch = *event};
     step(user, &in);
+}
+
+static void on_watch(const struct zk_watch_event *event, void *user)
+{
+    struct observer *o = user;
+    watch_sessions_fired(o->watch_sessions, event);
+    on_further_watch(event, o);
 }
 
 static void on_session_log(int level, const char *cause, const char *text, void *user)
@@ -237,6 +248,15 @@ static void on_session_log(int level, const char *cause, const char *text, void 
     struct observer *o = user;
     if (o->slot_count > 0)
         log_cause(o->slots[0].member->log, level, LOG_FACILITY_ZK, cause, "observer: %s", text);
+}
+
+static void on_watch_notice(const char *text, void *user)
+{
+    struct observer *o = user;
+    if (o->slot_count == 0)
+        return;
+    log_cause(o->slots[0].member->log, 4, LOG_FACILITY_ZK, "watch sessions", "observer: %s", text);
+    consumer_error(o->slots[0].member, ZKC_ERR_UNREACHABLE, "observer: %s", text);
 }
 
 /* ---- birth and death ---- */
@@ -247,10 +267,11 @@ static char *make_key(const zkc_consumer *c, const struct zk_subscription *list,
 {
     struct buf key;
     buf_init(&key, KEY_BYTES_MAX);
-    buf_appendf(&key, "%s\n%s\n%s\n%d %d %d %d %d\n", c->view.zookeeper_connect,
+    buf_appendf(&key, "%s\n%s\n%s\n%d %d %d %d %d %d %d\n", c->view.zookeeper_connect,
                 c->view.zookeeper_auth ? c->view.zookeeper_auth : "", c->group,
                 c->view.zookeeper_session_timeout_ms, (int)pattern, c->view.exclude_internal_topics,
-                c->view.sync_before_read, c->view.coalesce);
+                c->view.sync_before_read, c->view.coalesce, c->view.jute_maxbuffer,
+                c->view.watch_sessions_max);
     for (size_t i = 0; i < count; i++)
         buf_appendf(&key, "%s %d\n", list[i].topic, list[i].streams);
     const char *text = buf_text(&key);
@@ -268,6 +289,7 @@ static void observer_free(struct observer *o)
         }
     loop_cancel(o->loop, &o->tell);
     zk_session_free(o->session); /* nothing in ZooKeeper is its own: the server's timeout will do */
+    watch_sessions_free(o->watch_sessions);
     if (o->timer)
         event_free(o->timer);
     if (o->lost_timer)
@@ -300,17 +322,31 @@ static enum zkc_err observer_new(zkc_consumer *c, const struct zk_subscription *
                                         .connect = c->view.zookeeper_connect,
                                         .auth = c->view.zookeeper_auth,
                                         .session_timeout_ms = c->view.zookeeper_session_timeout_ms,
+                                        .packet_bytes = (size_t)c->view.jute_maxbuffer,
                                         .seed = rng_next(&c->rng),
                                         .on_event = on_event,
                                         .on_watch = on_watch,
                                         .on_log = on_session_log,
                                         .user = o};
+    struct watch_sessions_config watches = {.loop = c->loop,
+                                            .connect = c->view.zookeeper_connect,
+                                            .auth = c->view.zookeeper_auth,
+                                            .session_timeout_ms =
+                                                c->view.zookeeper_session_timeout_ms,
+                                            .jute_maxbuffer = c->view.jute_maxbuffer,
+                                            .sessions_max = c->view.watch_sessions_max,
+                                            .seed = rng_next(&c->rng),
+                                            .on_watch = on_further_watch,
+                                            .on_notice = on_watch_notice,
+                                            .on_log = on_session_log,
+                                            .user = o};
     struct why why;
     enum zkc_err err = zk_viewer_new(&viewer, &o->viewer, &why);
     o->key = strdup(key);
     o->timer = evtimer_new(base, on_timer, o);
     o->lost_timer = evtimer_new(base, on_lost_timer, o);
     if (!err && (!o->key || !o->timer || !o->lost_timer || !session.resolver ||
+                 !(o->watch_sessions = watch_sessions_new(&watches)) ||
                  !(o->session = zk_session_new(&session))))
         err = ZKC_ERR_NOMEM;
     if (err) {

@@ -225,7 +225,7 @@ static bool is_fitting_multi(const struct zk_session *s, const struct zk_op *op)
             return false;
         bytes += PART_BYTES + s->chroot_len + strlen(op->parts[i].path) + op->parts[i].data.len;
     }
-    return bytes <= ZK_REQUEST_BYTES_MAX;
+    return bytes <= s->request_bytes_max;
 }
 
 static struct multi *multi_new(size_t count)
@@ -279,7 +279,7 @@ static int call_multi(struct zk_session *s, const struct zk_op *op, struct zk_re
     int zk_rc;
 
     request->multi = multi_new(op->part_count);
-    arena_init(&paths, ZK_REQUEST_BYTES_MAX);
+    arena_init(&paths, s->request_bytes_max);
     for (size_t i = 0; i < op->part_count; i++) {
         const char *path = op->parts[i].path;
         if (s->chroot_len)
@@ -331,7 +331,7 @@ static int refusal(const struct zk_session *s, const char *path, const struct zk
         return ZK_AUTH_FAILED;
     if (s->link != ZK_LINK_CONNECTED || !zk_client_has_socket(&s->client))
         return ZK_CONNECTION_LOSS;
-    if (strlen(path) + op->data.len > ZK_REQUEST_BYTES_MAX)
+    if (strlen(path) + op->data.len > s->request_bytes_max)
         return ZK_BAD_ARGUMENTS;
     if (op->type == ZK_OP_MULTI && !is_fitting_multi(s, op))
         return ZK_BAD_ARGUMENTS;

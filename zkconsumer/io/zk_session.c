@@ -37,10 +37,9 @@
 #define SHORT_CONNECTIONS 5
 
 /* A server that cuts the connection so often, before it has answered anything, when the watches of
- * the session come to so much: it will go on doing so, and each attempt makes the session live on.
- */
-#define WATCH_BYTES_MAX (512 * 1024)
-#define WATCH_CUTS_MAX  3
+ * the session come to half of a packet: it will go on doing so, and each attempt makes the session
+ * live on. */
+#define WATCH_CUTS_MAX 3
 
 #define RESOLVE_INTERVAL_MS 5000
 #define RESOLVE_PATIENCE_MS 100 /* for other names, once one is known */
@@ -316,7 +315,7 @@ static void connection_ended(struct zk_session *s)
     if (s->short_connections == 0)
         s->failing_since_ms = now;
     s->short_connections = s->has_answered ? 1 : s->short_connections + 1;
-    if (s->short_connections >= WATCH_CUTS_MAX && s->watches.bytes > WATCH_BYTES_MAX) {
+    if (s->short_connections >= WATCH_CUTS_MAX && s->watches.bytes > s->request_bytes_max / 2) {
         give_up_session(s);
         return;
     }
@@ -566,6 +565,9 @@ static bool copy_config(struct zk_session *s, const struct zk_session_config *co
     if (timeout_ms > SESSION_TIMEOUT_MAX_MS)
         timeout_ms = SESSION_TIMEOUT_MAX_MS;
     s->timeout_ms = (int32_t)timeout_ms;
+    s->request_bytes_max = config->packet_bytes > 2 * ZK_REQUEST_BYTES_SPARE
+                               ? config->packet_bytes - ZK_REQUEST_BYTES_SPARE
+                               : ZK_REQUEST_BYTES_MAX;
     s->on_event = config->on_event;
     s->on_watch = config->on_watch;
     s->on_log = config->on_log;

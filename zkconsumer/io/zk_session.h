@@ -11,9 +11,9 @@
  * zk_session_close() takes effect after they return.
  *
  * Watches are left again by the client after a reconnect of the same session, all in one request:
- * beyond 1 MB of paths the server cuts the connection at it, each time (ZOOKEEPER-706). Such a
- * session is given up after some attempts: EXPIRED is told, while its nodes stay until the server
- * ends it.
+ * beyond its jute.maxbuffer of paths (1 MiB) the server cuts the connection at it, each time
+ * (ZOOKEEPER-706). Such a session is given up after some attempts: EXPIRED is told, while its nodes
+ * stay until the server ends it. Whoever may have so many spreads them (core/zk/watch_spread.h).
  *
  * The chroot is put before and taken off all paths here, not in the C client: so the nodes of the
  * chroot itself can be made through the same session (zk_session_ensure_chroot) at the price of one
@@ -77,6 +77,7 @@ struct zk_session_config {
     struct resolver *resolver;  /* outlives the session; shared */
     const char *connect;        /* zookeeper.connect, accepted by zk_connect_parse(); copied */
     int64_t session_timeout_ms; /* to ask for, at least 200; the server has its limits */
+    size_t packet_bytes;        /* the servers' jute.maxbuffer; 0: their default */
     uint64_t seed;              /* of backoff and server order */
     const char *auth; /* credentials, accepted by zk_auth_split(): "digest:user:password"; NULL:
                        * none. Copied. Shown with every connection */
@@ -108,14 +109,16 @@ typedef void zk_result_fn(const struct zk_result *result, void *user);
  *   ZK_SESSION_EXPIRED        under way when a server declared the session over
  *   ZK_AUTH_FAILED            after AUTH_FAILED
  *   ZK_CLOSING                under way at, or sent after, zk_session_close()
- *   ZK_BAD_ARGUMENTS          not sent: path not valid, or larger than ZK_REQUEST_BYTES_MAX
+ *   ZK_BAD_ARGUMENTS          not sent: path not valid, or larger than a packet may be
  *
  * What was not sent is answered in the loop's next turn, after the failures of earlier operations.
  * Without memory for the few bytes that remember fn it aborts, as the C client does for its own. */
 void zk_session_send(struct zk_session *s, const struct zk_op *op, zk_result_fn *fn, void *user);
 
-/* A server cuts the connection at a larger request (jute.maxbuffer), and again at each retry. */
-#define ZK_REQUEST_BYTES_MAX 1048000
+/* A server cuts the connection at a request that is larger than its jute.maxbuffer, and again at
+ * each retry: so much of it is for paths and data. */
+#define ZK_REQUEST_BYTES_SPARE 575
+#define ZK_REQUEST_BYTES_MAX   1048000 /* with the servers' default, 1048575 */
 
 /* Makes the nodes of the chroot that are missing, persistent and without data, open to everybody.
  * ZK_OK also when all are there, or no chroot is set. fn as with zk_session_send(). For programs

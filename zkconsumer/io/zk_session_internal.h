@@ -57,6 +57,7 @@ struct zk_session {
     char *auth;         /* owned; NULL */
     char *private_path; /* owned; NULL */
     int32_t timeout_ms; /* to ask for */
+    size_t request_bytes_max;
     zk_session_event_fn *on_event;
     zk_session_watch_fn *on_watch;
     zk_session_log_fn *on_log;

@@ -110,6 +110,10 @@ static const struct set_case {
     {"zookeeper.sync.before.read", "true", "true", NULL},
     {"zookeeper.give.up", "never", "never", NULL},
     {"zookeeper.observer", "process", "process", NULL},
+    {"zookeeper.jute.maxbuffer", "65536", "65536", NULL},
+    {"zookeeper.jute.maxbuffer", "4095", NULL, "out of range"},
+    {"zookeeper.watch.sessions.max", "16", "16", NULL},
+    {"zookeeper.watch.sessions.max", "17", NULL, "out of range"},
     {"zookeeper.hand.over.ms", "0", "0", NULL},
     {"zookeeper.hand.over.ms", "-1", NULL, "out of range"},
     {"max.poll.interval.ms", "0", "0", NULL},
@@ -635,6 +639,7 @@ static const struct mode_case {
     {"zookeeper.hand.over.ms", "4000", false, true},
     {"zookeeper.keep.unmoved", "true", false, true},
     {"zookeeper.lease.probe", "write", false, true},
+    {"zookeeper.jute.maxbuffer", "1048575", true, true},
     {"zookeeper.observer", "own", false, true},
     {"zookeeper.release", "session", true, true},
     {"zookeeper.sync.before.read", "true", true, true},
@@ -645,6 +650,7 @@ static const struct mode_case {
     {"zookeeper.watch.brokers", "false", true, true},
     {"zookeeper.watch.owners", "true", true, true},
     {"zookeeper.watch.owners", "false", true, true},
+    {"zookeeper.watch.sessions.max", "8", false, true},
 };
 
 static void check_mode_case(const struct mode_case *c, bool is_safe)

@@ -79,6 +79,14 @@ static void want(struct rig *r)
 
 #define NOTHING ((const char *const[]){NULL})
 
+/* A watch of ours is lost with the session that carried it; nothing is known to have happened. */
+static void lose_watch(struct rig *r, const char *path)
+{
+    struct group_input in = {.type = GROUP_IN_WATCH,
+                             .watch = {.type = ZK_EVENT_WATCH_LOST, .path = path}};
+    safe_feed(r->m, &in);
+}
+
 /* ---- claiming ---- */
 
 static void test_claimed_read_owned(void **state)
@@ -347,6 +355,125 @@ static void test_changed_owner_node_is_looked_at_and_goes_on(void **state)
     safe_world_calm(r.w);
     assert_true(safe_gate_is_open(r.m, 0));
     assert_int_equal(r.m->held[0].next, 2); /* not from the stored offset */
+    end(&r);
+}
+
+/* Answers the first operation of the last step like this. */
+static void answer_first(struct rig *r, int zk_rc)
+{
+    const struct zk_result result = {.zk_rc = zk_rc};
+    struct group_input in = {.type = GROUP_IN_RESULT,
+                             .result = {GROUP_LANE_SAFE, r->w->outputs.list[0].op.seq, &result}};
+    safe_feed(r->m, &in);
+}
+
+/* Delivery goes on, and the watch is left again. */
+static void test_lost_watch_of_ours_is_left_again(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    lose_watch(&r, OWNER_0);
+    assert_true(safe_gate_is_open(r.m, 0));
+    calm(&r, (const char *const[]){"exists w owners/t/0", NULL});
+    assert_int_equal(r.m->held[0].number, 1);
+    lose_watch(&r, OWNER_0);
+    lose_watch(&r, OWNER_0); /* it may be that of the read under way */
+    calm(&r, (const char *const[]){"exists w owners/t/0", "exists w owners/t/0", NULL});
+    assert_int_equal(r.m->held[0].number, 1);
+    end(&r);
+}
+
+/* It is not there any more: as when its event had come. */
+static void test_lost_watch_of_ours_that_would_have_fired(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    lose_watch(&r, OWNER_0);
+    answer_first(&r, ZK_NO_NODE);
+    assert_false(safe_gate_is_open(r.m, 0));
+    safe_world_calm(r.w); /* resolved: a sync, a look; it is ours after all */
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].number, 2);
+    end(&r);
+}
+
+/* Without an answer it is sent again; nothing waits for it, not even a commit. */
+static void test_watch_that_cannot_be_left_again(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    lose_watch(&r, OWNER_0);
+    safe_forget_asked(r.m);
+    answer_first(&r, ZK_CONNECTION_LOSS);
+    safe_expect(r.m, NOTHING);
+    r.w->now_ms += GROUP_RESEND_MS;
+    safe_time(r.m);
+    safe_expect(r.m, (const char *const[]){"exists w owners/t/0", NULL});
+    safe_commit_one(r.m, 0, 3);
+    safe_expect(r.m, (const char *const[]){"create offsets/t/0 = 3", NULL});
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->commits_done, 1);
+    end(&r);
+}
+
+static void test_lost_watch_of_anothers_is_looked_at(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "multi create");
+    take(&r);
+    safe_world_calm(r.w);
+    safe_forget_asked(r.m);
+    lose_watch(&r, OWNER_0);
+    calm(&r, (const char *const[]){"getData w owners/t/0", NULL}); /* no claim in vain */
+    assert_string_equal(r.m->waiting_for, "java-0");
+    safe_world_remove(r.w, OWNER_0);
+    until_owned(&r);
+    end(&r);
+}
+
+/* While it is read, given back or resolved nothing is done about it before that has an end. */
+static void test_lost_watch_in_between(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until(&r, "exists w owners");
+    lose_watch(&r, OWNER_0); /* held: the read under way may have been with the session lost */
+    safe_forget_asked(r.m);
+    calm(&r, (const char *const[]){"exists w owners/t/0", NULL});
+    assert_true(safe_gate_is_open(r.m, 0));
+    unwant(&r);
+    until(&r, "multi");
+    lose_watch(&r, OWNER_0);
+    safe_forget_asked(r.m);
+    calm(&r, NOTHING);
+    lose_watch(&r, OWNER_0); /* of nobody's */
+    lose_watch(&r, "/consumers/g/owners/other/7");
+    calm(&r, NOTHING);
+    assert_false(fake_zk_exists(r.w->zk, OWNER_0));
+    end(&r);
+}
+
+/* A topic is read again, a registration is looked at. */
+static void test_lost_watches_of_the_view(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    lose_watch(&r, "/brokers/topics/t");
+    calm(&r, (const char *const[]){"getData w /brokers/topics/t", NULL});
+    lose_watch(&r, "/consumers/g/ids");
+    calm(&r, (const char *const[]){"getChildren w ids", NULL});
+    assert_int_equal(r.m->held[0].number, 1);
     end(&r);
 }
 
@@ -645,6 +772,12 @@ int main(void)
         cmocka_unit_test(test_no_commit_after_the_lease),
         cmocka_unit_test(test_deleted_owner_node_is_lost),
         cmocka_unit_test(test_changed_owner_node_is_looked_at_and_goes_on),
+        cmocka_unit_test(test_lost_watch_of_ours_is_left_again),
+        cmocka_unit_test(test_lost_watch_of_ours_that_would_have_fired),
+        cmocka_unit_test(test_watch_that_cannot_be_left_again),
+        cmocka_unit_test(test_lost_watch_of_anothers_is_looked_at),
+        cmocka_unit_test(test_lost_watch_in_between),
+        cmocka_unit_test(test_lost_watches_of_the_view),
         cmocka_unit_test(test_stopped_drained_released),
         cmocka_unit_test(test_release_without_progress_checks_the_offset),
         cmocka_unit_test(test_handover_deadline_voids_what_is_out),

@@ -243,6 +243,7 @@ static void answer(struct zk_safe *m, const struct safe_sent *sent, const struct
     case OP_READ:
     case OP_REREAD:
     case OP_COMMIT: safe_partition_answer(m, sent, result, out); break;
+    case OP_WATCH: safe_watched(m, sent, result, out); break;
     case OP_REGISTER:
     case OP_LOOK_ID: safe_registered_answer(m, sent, result, out); break;
     case OP_PROBE: safe_probe_answer(m, sent, result, out); break;
@@ -281,7 +282,9 @@ static void take_event(struct zk_safe *m, const struct group_input *in, struct g
     struct zk_path_parts parts = zk_path_parse(path);
     if (parts.kind == ZK_PATH_OWNER && bytes_equal_text(parts.group, m->group)) {
         struct safe_partition *p = safe_find(m, parts.topic, parts.partition);
-        if (p && !p->is_lost)
+        if (p && !p->is_lost && in->watch.type == ZK_EVENT_WATCH_LOST)
+            safe_owner_unwatched(m, p);
+        else if (p && !p->is_lost)
             safe_owner_event(m, p, out);
         return;
     }

@@ -108,7 +108,8 @@ static void reset(struct safe_partition *p)
     p->version = -1;
     p->is_drained = true;
     p->is_void = p->is_asked = p->is_rewind = p->unsure_offset = p->is_told_odd = false;
-    p->must_move = false;
+    p->must_move = p->is_unwatched = false;
+    p->watch_at_ms = INT64_MIN;
     p->unsure_of = OP_NONE;
     p->deadline_ms = INT64_MAX;
     safe_stored_forget(p);
@@ -163,8 +164,8 @@ void safe_collect(struct zk_safe *m)
     size_t kept = 0;
     for (size_t i = 0; i < m->partition_count; i++) {
         struct safe_partition *p = m->partitions[i];
-        if (p->state == FREE && p->op == OP_NONE && !p->is_wanted && !p->is_poked && !p->is_lost &&
-            !p->is_told_waiting && p->late_commit < 0)
+        if (p->state == FREE && p->op == OP_NONE && !p->is_watching && !p->is_wanted &&
+            !p->is_poked && !p->is_lost && !p->is_told_waiting && p->late_commit < 0)
             free(p);
         else
             m->partitions[kept++] = p;
@@ -378,7 +379,8 @@ static void send_reads(struct zk_safe *m, struct safe_partition *p, enum safe_op
     bool reads_text = looks || safe_has_bug(m, ZK_SAFE_BUG_CLAIM_BY_TEXT);
     struct zk_op owner = {.type = reads_text ? ZK_OP_GET : ZK_OP_EXISTS,
                           .path = safe_owner_path(m, p),
-                          .watch = m->config.watch_owners && op != OP_REREAD};
+                          .watch = m->config.watch_owners && op != OP_REREAD,
+                          .may_move = op != OP_RESOLVE}; /* its sync is of this session */
     struct zk_op sync = {.type = ZK_OP_SYNC, .path = owner.path};
     struct zk_op offset = {0};
     if (!owner.path || (reads_offset && !safe_offset_op(m, p, &offset)) || !safe_can_send(m, 3)) {
@@ -452,6 +454,27 @@ static void act_held(struct zk_safe *m, struct safe_partition *p, struct group_o
         send_reads(m, p, OP_READ, out);
 }
 
+/* Leaves the watch on our own owner node again. Nothing waits for it. */
+static void watch_again(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
+{
+    if (!p->is_unwatched || p->is_watching || !m->is_connected || m->phase >= LEAVING)
+        return;
+    if (m->now_ms < p->watch_at_ms) {
+        safe_wake(m, p->watch_at_ms);
+        return;
+    }
+    struct zk_op op = {
+        .type = ZK_OP_EXISTS, .path = safe_owner_path(m, p), .watch = true, .may_move = true};
+    if (!op.path || !safe_can_send(m, 1)) {
+        p->watch_at_ms = m->now_ms + GROUP_RESEND_MS;
+        safe_wake(m, p->watch_at_ms);
+        return;
+    }
+    p->is_unwatched = false;
+    p->is_watching = true;
+    safe_send(m, (struct safe_sent){.op = OP_WATCH, .partition = p}, &op, out);
+}
+
 static void act_owned(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     bool want = safe_wants(m, p);
@@ -462,6 +485,7 @@ static void act_owned(struct zk_safe *m, struct safe_partition *p, struct group_
     if (p->lacks_leader && m->now_ms >= p->retry_at_ms)
         safe_want_leader(m, p, out);
     safe_act_stored(m, p, out);
+    watch_again(m, p, out);
     if (!may_send(m, p))
         return;
     if (p->unsure_offset) {
@@ -504,6 +528,7 @@ static void act_stopped(struct zk_safe *m, struct safe_partition *p, struct grou
     bool over = is_over(m, p, out);
     safe_act_stored(m, p, out);
     over = over && safe_store_is_over(m, p, out);
+    watch_again(m, p, out);
     if (!may_send(m, p))
         return;
     if (p->unsure_offset) {
@@ -588,6 +613,7 @@ void safe_lose_all(struct zk_safe *m)
     for (size_t i = 0; i < m->partition_count; i++) {
         struct safe_partition *p = m->partitions[i];
         p->op = OP_NONE;
+        p->is_watching = false;
         p->is_lost = true;
         p->is_wanted = false;
         safe_poke(m, p);
@@ -810,6 +836,46 @@ void safe_owner_event(struct zk_safe *m, struct safe_partition *p, struct group_
     case LOOKING:
     case UNSURE:
     case RELEASING: break; /* what is under way looks anyway, or it is our own delete */
+    }
+}
+
+void safe_owner_unwatched(struct zk_safe *m, struct safe_partition *p)
+{
+    switch (p->state) {
+    case WAITING: /* most probably it is another's still: a look, and no claim before */
+        p->is_taken = true;
+        p->retry_at_ms = INT64_MIN;
+        safe_set_state(m, p, FREE);
+        break;
+    case HELD:
+    case OWNED:
+    case STOPPED:
+    case RELEASING:
+    case UNSURE:
+        p->is_unwatched = true;
+        safe_poke(m, p);
+        break;
+    case FREE:
+    case CLAIMING:
+    case LOOKING: break; /* what is under way looks anyway */
+    }
+}
+
+void safe_watched(struct zk_safe *m, const struct safe_sent *sent, const struct zk_result *answer,
+                  struct group_outputs *out)
+{
+    struct safe_partition *p = sent->partition;
+    bool is_answer = lease_is_answer(answer->zk_rc);
+    bool exists = answer->zk_rc == ZK_OK;
+    p->is_watching = false;
+    safe_poke(m, p);
+    if (p->state != OWNED && p->state != STOPPED)
+        return;
+    if (!is_answer || (!exists && answer->zk_rc != ZK_NO_NODE)) {
+        p->is_unwatched = true;
+        p->watch_at_ms = m->now_ms + (is_answer ? SAFE_REFUSED_MS : GROUP_RESEND_MS);
+    } else if (!exists || !is_ours(m, p, answer)) {
+        safe_owner_event(m, p, out);
     }
 }
 

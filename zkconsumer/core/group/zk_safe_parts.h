@@ -52,6 +52,7 @@ enum safe_op {
     OP_RESOLVE, /* sync, then the same */
     OP_READ,    /* the offset, then exists of the owner node, with a watch */
     OP_REREAD,  /* sync, the offset, exists */
+    OP_WATCH,   /* exists, with a watch, in the stead of one that was lost; beside any other */
     OP_COMMIT,
     OP_RELEASE,
     /* of the member */
@@ -143,6 +144,10 @@ struct safe_partition {
     bool is_told_odd;
     int64_t waiting_since_ms; /* INT64_MAX: not waiting */
     bool is_told_waiting;
+
+    bool is_unwatched; /* the watch on our owner node was lost: to be left again */
+    bool is_watching;  /* that is under way */
+    int64_t watch_at_ms;
 
     bool is_poked;
     struct safe_partition *next_poked;
@@ -348,7 +353,12 @@ void safe_op_refused(struct zk_safe *m, struct safe_partition *p, const char *wh
                      struct group_outputs *out);
 void safe_partition_answer(struct zk_safe *m, const struct safe_sent *sent,
                            const struct zk_result *answer, struct group_outputs *out);
+void safe_watched(struct zk_safe *m, const struct safe_sent *sent, const struct zk_result *answer,
+                  struct group_outputs *out);
 void safe_owner_event(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+
+/* Nobody would tell of the owner node any more. */
+void safe_owner_unwatched(struct zk_safe *m, struct safe_partition *p);
 void safe_drained(struct zk_safe *m, const struct group_input *in);
 
 void safe_tell_claim(const struct safe_partition *p, int zk_rc, struct group_outputs *out);

@@ -622,7 +622,10 @@ static bool send_source(struct zk_viewer *v, struct source *s, enum what what, s
     if (!has_room(v, out))
         return false;
     s->is_sent = true;
-    struct zk_op op = {.type = s->is_missing ? ZK_OP_EXISTS : type, .path = path, .watch = watch};
+    struct zk_op op = {.type = s->is_missing ? ZK_OP_EXISTS : type,
+                       .path = path,
+                       .watch = watch,
+                       .may_move = what == WHAT_TOPIC};
     send(v, what, index, &op, out);
     return true;
 }

@@ -78,6 +78,7 @@ const char *zk_event_name(enum zk_event_type type)
     case ZK_EVENT_DELETED: return "NodeDeleted";
     case ZK_EVENT_DATA_CHANGED: return "NodeDataChanged";
     case ZK_EVENT_CHILDREN_CHANGED: return "NodeChildrenChanged";
+    case ZK_EVENT_WATCH_LOST: return "WatchLost";
     }
     return "?";
 }

@@ -70,6 +70,8 @@ struct zk_op {
     int32_t version;           /* delete, set, check; ZK_ANY_VERSION: unconditional */
     bool ephemeral;            /* create */
     bool watch;                /* exists, get, children: leave a one-time watch */
+    bool may_move;             /* with a watch: another session of the process may read and watch in
+                                * its stead (watch_spread.h) */
     const struct zk_op *parts; /* multi: creates, deletes, sets and checks, 1 .. ZK_PARTS_MAX */
     size_t part_count;
     int64_t session_id; /* 0: any; else it must not be sent in another session (core/group's lanes
@@ -120,9 +122,11 @@ enum zk_event_type {
     ZK_EVENT_DELETED = 2,
     ZK_EVENT_DATA_CHANGED = 3,
     ZK_EVENT_CHILDREN_CHANGED = 4,
+    /* Ours: nothing is known to have happened, but nobody would tell any more. */
+    ZK_EVENT_WATCH_LOST = 100,
 };
 
-/* "NodeCreated", "NodeDeleted", "NodeDataChanged", "NodeChildrenChanged". Static. */
+/* "NodeCreated", "NodeDeleted", "NodeDataChanged", "NodeChildrenChanged", "WatchLost". Static. */
 const char *zk_event_name(enum zk_event_type type);
 
 struct zk_watch_event {
