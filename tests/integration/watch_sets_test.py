@@ -133,11 +133,9 @@ def test_watch_sessions_that_end(t):
     own = w.group.member_session("g_o")
     node = w.cluster.zk.exists("/consumers/g/owners/m-last/0").czxid
     for name in (w.names[1], w.names[-2]):
-        others = [int(line.split("sid=")[1].split(",")[0], 16) for line in
-                  w.cluster.zookeeper.four_letter_word("cons").splitlines() if "sid=" in line]
-        for session in others:
+        for session in w.cluster.zookeeper.sessions():
             if session not in (own, w.cluster.zk.client_id[0]):
-                end_session(w.cluster, session)
+                w.cluster.zookeeper.end_session(session)
         give_partition(w.cluster, name)
         w.owned(name, {0: "g_o-0"})
         wait_for_connections(w.proxy, "o", 3)

@@ -209,6 +209,21 @@ static void tell_refused(struct watch_sessions *w, const char *why)
     w->config.on_notice(text, w->config.user);
 }
 
+/* Of operations that are sent for what they do to others. */
+static void on_noticed(const struct zk_result *result, void *user)
+{
+    (void)result;
+    (void)user;
+}
+
+/* Says something: an answer shows that the server has taken the watches that the client has left
+ * again in front of it. A session that is silent by nature looks like one that is cut for them. */
+static void say_something(struct further *f)
+{
+    const struct zk_op op = {.type = ZK_OP_EXISTS, .path = "/"};
+    zk_session_send(f->session, &op, on_noticed, NULL);
+}
+
 static void on_event(const struct zk_session_event *event, void *user)
 {
     struct further *f = user;
@@ -218,6 +233,7 @@ static void on_event(const struct zk_session_event *event, void *user)
     switch (event->type) {
     case ZK_SESSION_EVENT_CONNECTED:
         f->timeout_ms = event->timeout_ms;
+        say_something(f);
         watch_spread_connected(w->spread, f->number, now_ms);
         break;
     case ZK_SESSION_EVENT_SUSPENDED:
@@ -276,12 +292,6 @@ static void on_result(const struct zk_result *result, void *user)
     fn(is_given_up || is_over || !counts ? &lost : result, arg);
 }
 
-static void on_synced(const struct zk_result *result, void *user)
-{
-    (void)result; /* it is in front of a read, whose answer tells */
-    (void)user;
-}
-
 void watch_sessions_send(struct watch_sessions *w, struct zk_session *own, const struct zk_op *op,
                          zk_result_fn *fn, void *user)
 {
@@ -306,7 +316,7 @@ void watch_sessions_send(struct watch_sessions *w, struct zk_session *own, const
     a->generation = f->generation;
     if (a->place.sync_first) {
         struct zk_op sync = {.type = ZK_OP_SYNC, .path = "/"};
-        zk_session_send(session, &sync, on_synced, w);
+        zk_session_send(session, &sync, on_noticed, NULL);
     }
     zk_session_send(session, &sent, on_result, a);
     settle(w);

@@ -1,6 +1,8 @@
 """A private ZooKeeper server."""
 import pathlib
+import re
 import socket
+import struct
 
 from . import java, jars, versions
 from .ports import free_port
@@ -86,6 +88,26 @@ class ZooKeeperServer:
         except OSError:
             pass
         return answer.decode("utf-8", "replace")
+
+    def sessions(self):
+        """The ids of the sessions that are connected."""
+        return [int(found, 16) for found in
+                re.findall(r"sid=0x([0-9a-f]+)", self.four_letter_word("cons"))]
+
+    def end_session(self, session):
+        """As its owner would: the password comes from the id (SessionTrackerImpl, java.util.Random)."""
+        mask, multiplier = (1 << 48) - 1, 0x5DEECE66D
+        seed = ((session ^ 0xB3415C00) ^ multiplier) & mask
+        password = b""
+        for _ in range(4):
+            seed = (seed * multiplier + 0xB) & mask
+            password += struct.pack("<I", (seed >> 16) & 0xFFFFFFFF)
+        with socket.create_connection(("127.0.0.1", self.port), 10) as link:
+            link.sendall(struct.pack(">iiqiqi", 45, 0, 0, 6000, session, 16) + password + b"\0")
+            assert link.recv(100), "no answer"
+            link.sendall(struct.pack(">iii", 8, 1, -11))
+            while link.recv(4096):
+                pass
 
     def stop(self):
         if self.process:
