@@ -10,6 +10,7 @@ from kazoo.client import KazooClient
 
 from lib.testing import long, timeout
 from lib.waiting import wait_for
+from lib.zookeeper import ZooKeeperServer
 
 JUTE = 65536
 SAFE = {"zookeeper.mode": "safe", "zookeeper.session.timeout.ms": 6000,
@@ -60,11 +61,14 @@ def wait_until_said(process, text, timeout_s=60):
 class World:
     """A ZooKeeper that takes small packets only, and members behind a proxy that join by a filter."""
 
-    def __init__(self, t, names, properties=None, settings=None, brokers=0):
+    def __init__(self, t, names, properties=None, settings=None, brokers=0, jute=JUTE):
         self.t = t
         self.settings = settings or SMALL
-        self.cluster = t.zk_cluster(brokers=brokers, zookeeper_properties={
-            **TICK, "jute.maxbuffer": JUTE, **(properties or {})})
+        server = ZooKeeperServer(t.folder / "zookeeper", "3.8", {**TICK, **(properties or {})},
+                                 {"jute.maxbuffer": jute})
+        t.defer(server.kill)
+        server.start()
+        self.cluster = t.zk_cluster(brokers=brokers, zookeeper_server=server)
         self.names = names
         self.cluster.zk.ensure_path("/brokers/ids")
         topics_of(self.cluster, names)
