@@ -1,5 +1,6 @@
 """offsets.storage=kafka on a real Kafka 0.8.2.2 cluster: beside Kafka's own members, moving a group
-from ZooKeeper to Kafka and back, and an offset manager that dies."""
+from ZooKeeper to Kafka and back, an offset manager that dies; and the same in safe mode, where a lease
+stands for the condition that Kafka's commits do not have."""
 from lib.broker import FAST_FAILOVER
 from lib.waiting import wait_for
 
@@ -8,6 +9,7 @@ SETTINGS = {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 1000,
 KAFKA = {**SETTINGS, "offsets.storage": "kafka", "dual.commit.enabled": "false"}
 DUAL = {**SETTINGS, "offsets.storage": "kafka"}
 BY_HAND = {"auto.commit.enable": "false"}
+SAFE = {"zookeeper.mode": "safe"}
 TICK = {"tickTime": 500}
 
 
@@ -47,10 +49,19 @@ def test_offsets_in_kafka_are_taken_over_both_ways(t):
 def test_a_group_moves_to_kafka_and_back(t):
     """The runbook of 0.8.2: dual commit on, then Kafka alone, and the same way back. Nothing is read
     twice, nothing is skipped, whichever software the member is of."""
+    moves_to_kafka_and_back(t, {})
+
+
+def test_a_safe_group_moves_to_kafka_and_back(t):
+    moves_to_kafka_and_back(t, SAFE)
+
+
+def moves_to_kafka_and_back(t, mode):
     cluster, group, producer = single_partition(t)
     ours, java = t.our_members(cluster, "g"), t.java_members(cluster, "g")
-    steps = [(ours, SETTINGS, True), (java, DUAL, True), (ours, DUAL, True), (ours, KAFKA, False),
-             (java, KAFKA, False), (ours, DUAL, True), (ours, SETTINGS, True)]
+    zookeeper, both, kafka = {**SETTINGS, **mode}, {**DUAL, **mode}, {**KAFKA, **mode}
+    steps = [(ours, zookeeper, True), (java, DUAL, True), (ours, both, True), (ours, kafka, False),
+             (java, KAFKA, False), (ours, both, True), (ours, zookeeper, True)]
     for number, (members, settings, in_zookeeper) in enumerate(steps):
         producer.send_numbered("t", 1, 5)
         first = 5 * number
@@ -81,28 +92,51 @@ def test_the_larger_of_both_stores_counts(t):
     ours.finish()
 
 
-def test_offsets_outlive_a_rebalance(t):
+def outlives_a_rebalance(t, settings, other_is_java):
     """Committed before the release, fetched by the heir: a join and a leave lose and repeat nothing."""
     cluster = t.cluster(zookeeper_properties=TICK)
     cluster.create_topic("t", 4)
     group, producer = t.group(cluster, "g"), t.producer(cluster)
-    ours, java = t.our_members(cluster, "g"), t.java_members(cluster, "g")
-    ours.open("a", {**KAFKA, "auto.commit.interval.ms": 60000})
+    ours = t.our_members(cluster, "g")
+    other = t.java_members(cluster, "g") if other_is_java else t.our_members(cluster, "g", "others")
+    # ours commits at its releases only
+    ours.open("a", {**KAFKA, **settings, "auto.commit.interval.ms": 60000})
     ours.streams("a", t=1)
     producer.send_numbered("t", 4, 20)
     ours.wait_for_messages(80, "a")
-    java.open("b", KAFKA)
-    java.streams("b", t=1)
+    other.open("b", KAFKA if other_is_java else {**KAFKA, **settings})
+    other.streams("b", t=1)
     group.wait_for_owners("t", {0: "g_a", 1: "g_a", 2: "g_b", 3: "g_b"})
     producer.send_numbered("t", 4, 20)
-    wait_for(lambda: len(ours.messages()) + len(java.messages()) >= 160, "the messages after the join")
-    java.close_wait("b")
+    wait_for(lambda: len(ours.messages()) + len(other.messages()) >= 160, "the messages after the join")
+    other.close_wait("b")
     group.wait_for_owners("t", {p: "g_a" for p in range(4)})
     producer.send_numbered("t", 4, 20)
-    wait_for(lambda: len(ours.messages()) + len(java.messages()) >= 240, "the messages after the leave")
-    taken = [(m.partition, m.offset) for m in ours.messages() + java.messages()]
+    wait_for(lambda: len(ours.messages()) + len(other.messages()) >= 240, "the messages after the leave")
+    taken = [(m.partition, m.offset) for m in ours.messages() + other.messages()]
     assert sorted(taken) == [(p, o) for p in range(4) for o in range(60)], "%d taken" % len(taken)
-    ours.finish()
+    assert group.offsets("t") == {}, group.offsets("t")
+    ours.close_wait("a")
+    producer.send_numbered("t", 4, 1)
+    last = t.our_members(cluster, "g", "last")
+    last.open("c", {**KAFKA, **settings})
+    last.streams("c", t=1)
+    last.wait_for_messages(4, "c")
+    assert set(offsets(last.messages("c"))) == {60}, last.messages("c")  # a's commit at its close
+    for members in (ours, last) + (() if other_is_java else (other,)):
+        members.finish()
+
+
+def test_offsets_outlive_a_rebalance(t):
+    outlives_a_rebalance(t, {}, True)
+
+
+def test_safe_members_hand_over(t):
+    outlives_a_rebalance(t, SAFE, False)
+
+
+def test_safe_beside_java(t):
+    outlives_a_rebalance(t, SAFE, True)
 
 
 def test_explicit_commits_and_single_partitions(t):
@@ -160,4 +194,98 @@ def test_the_offset_manager_dies(t):
     t.producer(cluster).send_numbered("t", 1, 3)
     seen = read(java, "j", KAFKA, 3)
     assert seen == [15, 16, 17], seen
+    ours.finish()
+
+
+def test_a_safe_member_is_killed(t):
+    """kill -9, and again under its name: who goes on begins at what Kafka has; nothing is lost."""
+    cluster = t.cluster(zookeeper_properties=TICK)
+    cluster.create_topic("t", 2)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    a, b = t.our_members(cluster, "g", "ours-a"), t.our_members(cluster, "g", "ours-b")
+    for name, members in (("a", a), ("b", b)):
+        members.open(name, {**KAFKA, **SAFE})
+        members.streams(name, t=1)
+    group.wait_for_owners("t", {0: "g_a", 1: "g_b"})
+    producer.send_numbered("t", 2, 50)
+    wait_for(lambda: len(a.messages("a")) + len(b.messages("b")) >= 100, "the messages")
+    b.kill()
+    group.wait_for_owners("t", {0: "g_a", 1: "g_a"})
+    producer.send_numbered("t", 2, 50)
+    again = t.our_members(cluster, "g", "again")
+    again.open("b", {**KAFKA, **SAFE})
+    again.streams("b", t=1)
+    group.wait_for_owners("t", {0: "g_a", 1: "g_b"})
+    producer.send_numbered("t", 2, 50)
+    everything = [(p, o) for p in range(2) for o in range(150)]
+
+    def taken():
+        return [(m.partition, m.offset)
+                for m in a.messages("a") + b.messages("b") + again.messages("b")]
+
+    wait_for(lambda: set(taken()) == set(everything), "all messages")
+    twice = [at for at in taken() if taken().count(at) > 1]
+    # only what b had been given since its last commit, and only once more
+    assert all(p == 1 and o < 50 for p, o in twice) and len(taken()) - 300 <= 50, sorted(twice)
+    a.close_wait("a")
+    again.close_wait("b")
+    count = len(producer.send_numbered("t", 2, 3))
+    seen = read(t.java_members(cluster, "g"), "j", KAFKA, count)
+    assert sorted(seen) == [150, 150, 151, 151, 152, 152], seen
+    a.finish()
+    again.finish()
+
+
+def test_no_commit_to_kafka_after_the_lease(t):
+    """A member whose link to ZooKeeper is silent can reach Kafka all the time. When its lease is over
+    it commits nothing any more: not late, not in its next session."""
+    cluster, group, producer = single_partition(t)
+    proxy = t.zookeeper_proxy(cluster)
+    a, b = t.our_members(cluster, "g", "ours-a"), t.our_members(cluster, "g", "ours-b")
+    producer.send_numbered("t", 1, 10)
+    a.open("a", {**KAFKA, **BY_HAND, **SAFE}, zookeeper=proxy.listen("a"))
+    a.streams("a", t=1)
+    a.wait_for_messages(10, "a")
+    a.commit("a")
+    producer.send_numbered("t", 1, 5)
+    a.wait_for_messages(15, "a")
+    b.open("b", {**KAFKA, **SAFE})
+    proxy.hole("a")
+    b.streams("b", t=1)
+    group.wait_for_exact_owners("t", {0: "g_b-0"})  # a's session is over
+    b.wait_for_messages(5, "b")
+    assert offsets(b.messages("b")) == list(range(10, 15)), b.messages("b")
+    producer.send_numbered("t", 1, 15)
+    b.wait_for_messages(20, "b")
+    b.close_wait("b")
+    a.command("commit", "a")    # 15, were it carried out
+    proxy.heal("a")
+    code = wait_for(lambda: a.events("committed", "a")[1:], "an answer to the commit")[0]
+    assert code == ["ZKC_ERR_NOT_OWNED"], code
+    a.wait_for_messages(15, "a")
+    producer.send_numbered("t", 1, 3)
+    a.wait_for_messages(18, "a")  # in its next session it begins where b ended
+    assert offsets(a.messages("a"))[15:] == [30, 31, 32], a.messages("a")
+    a.close_wait("a")
+    seen = read(t.java_members(cluster, "g"), "j", KAFKA, 3)
+    assert seen == [30, 31, 32], seen  # a has committed nothing more: by hand
+    a.finish()
+    b.finish()
+
+
+def test_a_safe_hand_over_does_not_wait_for_an_offset_manager(t):
+    """The only broker stops for good: what is owned is given back in the time for handing over, and
+    what could not be committed is said."""
+    cluster, group, producer = single_partition(t)
+    ours = t.our_members(cluster, "g")
+    producer.send_numbered("t", 1, 10)
+    ours.open("a", {**KAFKA, **SAFE, "auto.commit.interval.ms": 1000000,
+                    "zookeeper.hand.over.ms": 1500})
+    ours.streams("a", t=1)
+    ours.wait_for_messages(10, "a")
+    cluster.brokers[0].kill()
+    code, took_ms = ours.close_wait("a", timeout_ms=30000)
+    assert code == "ZKC_OK" and 1400 <= took_ms < 15000, (code, took_ms)
+    ours.wait_for_report("a", "Kafka has not confirmed the offset 10 ")
+    assert group.owners("t") == {}, group.owners("t")
     ours.finish()

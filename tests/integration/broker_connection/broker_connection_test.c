@@ -7,6 +7,7 @@
 #include "zkconsumer/core/base/rng.h"
 #include "zkconsumer/core/wire/api.h"
 #include "zkconsumer/core/wire/big_endian.h"
+#include "zkconsumer/io/boot_clock.h"
 #include "zkconsumer/io/broker_connection.h"
 #include "zkconsumer/io/resolver.h"
 #include <arpa/inet.h>
@@ -454,6 +455,32 @@ static void test_a_broker_that_does_not_accept(void **state)
     for (size_t i = 0; i < ARRAY_LEN(fillers); i++)
         close(fillers[i]);
     close(listener);
+    rig_free(rig);
+}
+
+/* What is late is not written: not when it is sent, and not when the connection is there at last.
+ */
+static void test_nothing_is_written_after_its_time(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_open();
+    broker_connection_write_until(rig->connection, boot_clock_ms() + 60000);
+    rig_send(rig, "in time");
+    run_answers(rig, 1);
+    assert_int_equal(rig->answers[0].err, ZKC_OK);
+    for (int i = 0; i < 2; i++) {
+        if (i == 1)
+            rig_reopen(rig); /* it has to connect first */
+        rig->answers_count = 0;
+        broker_connection_write_until(rig->connection, boot_clock_ms());
+        rig_send(rig, "late");
+        run_answers(rig, 1);
+        expect_failure(rig, 0, ZKC_ERR_TIMED_OUT, "the time for sending the request is over");
+        assert_int_equal(rig->requests_count, 1);
+    }
+    broker_connection_write_until(rig->connection, INT64_MAX);
+    expect_recovery(rig);
+    assert_int_equal(rig->requests_count, 2);
     rig_free(rig);
 }
 
@@ -1205,6 +1232,7 @@ int main(void)
         cmocka_unit_test(test_a_small_answer_behind_a_large_one),
         cmocka_unit_test(test_a_silent_broker),
         cmocka_unit_test(test_a_broker_that_does_not_accept),
+        cmocka_unit_test(test_nothing_is_written_after_its_time),
         cmocka_unit_test(test_broken_off),
         cmocka_unit_test(test_a_reset_in_mid_frame),
         cmocka_unit_test(test_an_idle_connection_that_the_broker_closes_is_no_failure),
