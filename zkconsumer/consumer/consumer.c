@@ -176,6 +176,13 @@ static enum zkc_err prepare(zkc_consumer *c, const zkc_conf *conf, char *why, si
     return conf_read(c->conf, &c->view, on_conf_notice, c, why, why_size);
 }
 
+static enum stream_done done_by(const struct conf_view *view)
+{
+    return view->mode == CONF_MODE_COMPAT ? STREAM_DONE_TAKEN
+           : view->is_acknowledged        ? STREAM_DONE_ACKNOWLEDGED
+                                          : STREAM_DONE_NEXT;
+}
+
 static enum zkc_err build(zkc_consumer *c, char *why, size_t why_size)
 {
     enum zkc_err err = tracing_open(&c->view, c->id, c->log, &c->tracing, why, why_size);
@@ -189,7 +196,7 @@ static enum zkc_err build(zkc_consumer *c, char *why, size_t why_size)
                                      .on_room = on_room,
                                      .on_skip = on_skip,
                                      .on_bad = on_bad,
-                                     .is_acknowledged = c->view.is_acknowledged,
+                                     .done_by = done_by(&c->view),
                                      .on_drained = member_safe_on_drained,
                                      .on_polled = member_safe_on_polled,
                                      .user = c};

@@ -544,7 +544,7 @@ void stream_tell_drained(zkc_stream *s)
  * below `next` when it asks for more. */
 static void into_hands(zkc_stream *s, int64_t next)
 {
-    if (s->current.chunk.claim->lease && !s->hub->options.is_acknowledged)
+    if (s->current.chunk.claim->lease && s->hub->options.done_by != STREAM_DONE_ACKNOWLEDGED)
         s->in_hand_next = next;
 }
 
@@ -668,6 +668,7 @@ static bool report_too_large(zkc_stream *s, size_t size_needed, struct zkc_messa
 static void fill(const zkc_stream *s, const struct message_view *m, struct zkc_message *out)
 {
     const struct queued *chunk = &s->current.chunk;
+    bool is_acknowledged = chunk->claim->lease && s->hub->options.done_by != STREAM_DONE_TAKEN;
     *out = (struct zkc_message){
         .topic = chunk->claim->topic,
         .partition = chunk->claim->partition,
@@ -677,7 +678,7 @@ static void fill(const zkc_stream *s, const struct message_view *m, struct zkc_m
         .value = m->value.data,
         .value_len = m->value.len,
         .high_watermark = chunk->high_watermark,
-        .claim = chunk->claim->lease ? chunk->claim : NULL,
+        .claim = is_acknowledged ? chunk->claim : NULL,
     };
 }
 

@@ -13,13 +13,20 @@
 
 struct stream_hub;
 
+/* What says that the application is done with a message of a claim that is bound to a lease. */
+enum stream_done {
+    STREAM_DONE_NEXT,         /* asking for the next one, or zkc_message_acknowledge() */
+    STREAM_DONE_ACKNOWLEDGED, /* zkc_message_acknowledge() alone */
+    STREAM_DONE_TAKEN, /* nothing needs to: it counts when it is taken; asking for the next one
+                        * frees what was replaced meanwhile, that is all */
+};
+
 struct stream_hub_options {
     zkc_loop *loop;
     size_t chunks_max;             /* queued.max.message.chunks, of each stream */
     int consumer_timeout_ms;       /* what -1 waits; -1: for ever */
     size_t decompressed_bytes_max; /* of one compressed set */
-    bool is_acknowledged;          /* of bound claims: the application says what it is done with, by
-                                    * zkc_message_acknowledge(); false: asking for the next says it */
+    enum stream_done done_by;
 
     /* All on the loop's thread. A stream that was full has room again. */
     void (*on_room)(zkc_stream *stream, void *user);

@@ -330,13 +330,13 @@ static void on_polled(void *user)
     b->polled++;
 }
 
-static void make_hub(struct bench *b, bool is_acknowledged)
+static void make_hub(struct bench *b, enum stream_done done_by)
 {
     struct stream_hub_options options = {.loop = b->loop,
                                          .chunks_max = 4,
                                          .consumer_timeout_ms = -1,
                                          .decompressed_bytes_max = 1 << 20,
-                                         .is_acknowledged = is_acknowledged,
+                                         .done_by = done_by,
                                          .on_drained = on_drained,
                                          .on_polled = on_polled,
                                          .user = b,
@@ -367,7 +367,7 @@ static struct bench *bench_new(struct event_base *base)
 static int set_up(void **state)
 {
     struct bench *b = bench_new(event_base_new());
-    make_hub(b, false);
+    make_hub(b, STREAM_DONE_NEXT);
     *state = b;
     return 0;
 }
@@ -375,7 +375,15 @@ static int set_up(void **state)
 static int set_up_explicit(void **state)
 {
     struct bench *b = bench_new(event_base_new());
-    make_hub(b, true);
+    make_hub(b, STREAM_DONE_ACKNOWLEDGED);
+    *state = b;
+    return 0;
+}
+
+static int set_up_taken(void **state)
+{
+    struct bench *b = bench_new(event_base_new());
+    make_hub(b, STREAM_DONE_TAKEN);
     *state = b;
     return 0;
 }
@@ -383,7 +391,7 @@ static int set_up_explicit(void **state)
 static int set_up_thread(void **state)
 {
     struct bench *b = bench_new(NULL);
-    make_hub(b, false);
+    make_hub(b, STREAM_DONE_NEXT);
     *state = b;
     return 0;
 }
@@ -503,6 +511,25 @@ static void test_a_message_is_acknowledged_early(void **state)
     assert_int_equal(zkc_message_acknowledge(NULL), ZKC_ERR_INVALID);
     m.claim = NULL;
     assert_int_equal(zkc_message_acknowledge(&m), ZKC_ERR_INVALID);
+}
+
+/* In compat a fence binds claims, too: but there a message counts when it is taken. */
+static void test_nothing_to_acknowledge_where_taking_counts(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m, *dup;
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    dup = zkc_message_dup(&m);
+    assert_int_equal(zkc_message_acknowledge(&m), ZKC_ERR_INVALID);
+    assert_int_equal(zkc_message_acknowledge(dup), ZKC_ERR_INVALID);
+    assert_int_equal(gate_position(&b->claim->gate), 1);
+    zkc_message_free(dup);
+    expect(b->stream, 1, &m);
+    expect(b->stream, 2, &m);
+    expect_nothing(b->stream);
+    claim_close(b->claim, GATE_REVOKED);
+    assert_true(claim_want_drained(b->claim)); /* nothing of it is kept for an acknowledgement */
 }
 
 static void test_explicit_acknowledgement(void **state)
@@ -784,6 +811,7 @@ int main(void)
 {
 #define T(test)          cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 #define T_EXPLICIT(test) cmocka_unit_test_setup_teardown(test, set_up_explicit, tear_down)
+#define T_TAKEN(test)    cmocka_unit_test_setup_teardown(test, set_up_taken, tear_down)
 #define T_THREAD(test)   cmocka_unit_test_setup_teardown(test, set_up_thread, tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_passes_at_or_after_the_end),
@@ -800,6 +828,7 @@ int main(void)
         T(test_callback_finishes_when_it_returns),
         T(test_a_message_is_acknowledged_early),
         T_EXPLICIT(test_explicit_acknowledgement),
+        T_TAKEN(test_nothing_to_acknowledge_where_taking_counts),
         T(test_the_loop_hears_when_the_last_one_is_finished),
         T(test_delivery_stops_and_goes_on_with_the_lease),
         T(test_a_lost_claim_gives_way_to_the_next),

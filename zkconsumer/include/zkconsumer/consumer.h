@@ -117,6 +117,9 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_next(zkc_consumer *consumer, in
  * ZKC_ERR_INVALID  neither subscribed nor a group.id
  * ZKC_ERR_NOT_OWNED (to on_done)  list names a partition that is not owned: nothing was written
  * ZKC_ERR_ZOOKEEPER (to on_done)  a write was refused; earlier ones of the list stand
+ * with offsets.storage=kafka (to on_done; in safe what is not committed stays due):
+ * ZKC_ERR_BROKER    the offset manager refused an offset; the others stand
+ * ZKC_ERR_UNREACHABLE  it did not answer
  * ZKC_ERR_CLOSED, ZKC_ERR_NOMEM */
 typedef void zkc_commit_fn(zkc_consumer *consumer, enum zkc_err err, void *user);
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_commit(zkc_consumer *consumer,

@@ -62,7 +62,9 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_stream_next(zkc_stream *stream, int time
  *
  * ZKC_ERR_NOT_OWNED  the partition has been given away since, or lost: it is not committed, and
  *                    others may get the message again
- * ZKC_ERR_INVALID    nothing to acknowledge: a report, or zookeeper.mode=compat */
+ * ZKC_ERR_INVALID    nothing to acknowledge: a report; or a message that counts as consumed when it is
+ *                    taken: with zookeeper.mode=compat (whatever its fence), and of
+ *                    zkc_consumer_assign(); nothing is done */
 ZKC_API enum zkc_err zkc_message_acknowledge(const struct zkc_message *message);
 
 /* A descriptor that is readable while zkc_stream_next(stream, 0) may have something to return; for
