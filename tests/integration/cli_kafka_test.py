@@ -78,6 +78,20 @@ def test_max_messages_counts_and_commits(t):
     assert groups(cluster) == ["g"], "the made-up group is left"
 
 
+def test_a_partition_that_another_keeps(t):
+    """In safe mode what the member has is consumed from the first, and who holds the rest is said."""
+    cluster = cluster_with_topic(t, partitions=3)
+    cluster.zk.create("/consumers/g/owners/t/1", b"g_other-0", makepath=True)
+    lines, told = consume(cluster, "-t", "t", "-G", "g", "--from-beginning", "-c", "20")
+    assert lines == sorted("m-%d-%d" % (p, i) for p in (0, 2) for i in range(10)), lines
+    process = t.process("consume", [program("zkconsumer"), "consume", "-t", "t", "-G", "g", "--zookeeper",
+                                    cluster.zookeeper_connect, "-X", "zookeeper.session.timeout.ms=4000",
+                                    "-X", "zookeeper.hand.over.ms=100"], err=t.folder / "consume.err")
+    wait_for(lambda: "1 of 3 partitions that are ours are held by others: [t,1] by g_other-0" in
+             (t.folder / "consume.err").read_text(), "who holds it", 30)
+    process.kill()
+
+
 def test_single_partitions(t):
     cluster = cluster_with_topic(t, partitions=3)
     t.group(cluster, "g").set_offset("t", 1, 7)

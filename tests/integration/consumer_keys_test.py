@@ -1,5 +1,4 @@
 """Keys of 0.8.2's consumer that shape how it fetches: what they do can be seen."""
-import json
 
 from lib.waiting import wait_for
 
@@ -10,13 +9,6 @@ TICK = {"tickTime": 500}
 
 def expect(what, seen, wanted):
     assert seen == wanted, "%s: %r, expected %r" % (what, seen, wanted)
-
-
-def statistics(members, name):
-    before = len(members.events("stats", name))
-    members.process.send("stats %s" % name)
-    wait_for(lambda: len(members.events("stats", name)) > before, "statistics of %s" % name)
-    return json.loads(" ".join(members.events("stats", name)[-1]))
 
 
 def test_fetchers_of_one_broker(t):
@@ -30,7 +22,7 @@ def test_fetchers_of_one_broker(t):
         members.open(name, {**SETTINGS, "num.consumer.fetchers": fetchers}, group="g-" + name)
         members.streams(name, t=1)
         members.wait_for_messages(60, name)
-        said = statistics(members, name)["brokers"]
+        said = members.statistics(name)["brokers"]
         expect("partitions by fetcher with %d" % fetchers,
                sorted((b["fetcher"], b["partitions"], b["connected"]) for b in said),
                [(n, 12 // fetchers, True) for n in range(fetchers)])
@@ -51,15 +43,15 @@ def test_queue_of_a_stream(t):
         members.streams(name, t=1)
 
         def queued():
-            streams = statistics(members, name)["streams"]
+            streams = members.statistics(name)["streams"]
             return streams[0]["queued_chunks"] if streams else 0
 
         wait_for(lambda: queued() == chunks, "a full queue of %s" % name)
-        answers = statistics(members, name)["brokers"][0]["responses"]
+        answers = members.statistics(name)["brokers"][0]["responses"]
         assert answers <= chunks + 2, "%s: %d answers for %d places" % (name, answers, chunks)
         for _ in range(5):
             expect("chunks that wait", queued(), chunks)
-        expect("answers later", statistics(members, name)["brokers"][0]["responses"], answers)
+        expect("answers later", members.statistics(name)["brokers"][0]["responses"], answers)
         members.process.send("take %s -1" % name)
         got = members.wait_for_messages(400, name)
         expect("offsets", [m.offset for m in got], list(range(400)))

@@ -509,6 +509,29 @@ def test_a_foreigner_deletes_owner_nodes(t):
     world.end(duplicates_max=2 * 60)
 
 
+def test_a_partition_that_another_keeps(t):
+    """What the member has flows from the first; who holds the rest is reported, and it is claimed when it is
+    deleted."""
+    world = World(t)
+    world.cluster.zk.create("/consumers/g/owners/t/1", b"g_nobody-0", makepath=True)
+    a = world.join("a", {"statistics.interval.ms": 200})
+    world.flows(["a"])
+    expect("what a was told", told(a, "a"), [["assign", {0, 2, 3}]])
+
+    text = a.wait_for_report("a", "1 of 4 partitions that are ours", 40)
+    assert "[t,1] by g_nobody-0" in text, text
+    wait_for(lambda: a.statistics("a")["member"]["trouble"] == "held-by-others", "trouble in the statistics")
+    stats = a.statistics("a")
+    expect("healthy", stats["member"]["healthy"], False)
+    expect("overdue", stats["safe"]["overdue"], 1)
+    expect("waiting", [(w["topic"], w["partition"], w["holder"]) for w in stats["safe"]["waiting"]],
+           [("t", 1, "g_nobody-0")])
+    world.cluster.zk.delete("/consumers/g/owners/t/1")
+    world.settled()
+    wait_for(lambda: a.statistics("a")["member"]["healthy"], "health")
+    world.end()
+
+
 def test_an_odd_registration(t):
     """Somebody registers what cannot be read: it is reported by its id, and the others go on."""
     world = World(t)

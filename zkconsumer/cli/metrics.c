@@ -129,10 +129,17 @@ static void append_states(struct buf *out, const json_t *member)
                     strcmp(text(member, "state"), states[i]) == 0);
 }
 
+static void append_health(struct buf *out, const json_t *member)
+{
+    begin(out, "zkconsumer_healthy", "gauge", "0: it cannot do its part, as member.trouble says.");
+    buf_appendf(out, "zkconsumer_healthy %d\n", json_is_true(json_object_get(member, "healthy")));
+}
+
 static void append_member(struct buf *out, const json_t *member)
 {
     int64_t all = number(member, "rebalances"), failed = number(member, "rebalances_failed");
     append_states(out, member);
+    append_health(out, member);
     begin(out, "zkconsumer_rebalances_total", "counter", "Rebalances that have ended.");
     buf_appendf(out,
                 "zkconsumer_rebalances_total{result=\"done\"} %" PRId64
@@ -150,6 +157,8 @@ static const struct safe_family safe_families[] = {
     {"leases", "zkconsumer_leases_total", "counter", "How often the lease was set."},
     {"probes", "zkconsumer_lease_probes_total", "counter", "Writes that keep the lease."},
     {"wanted", "zkconsumer_wanted_partitions", "gauge", "What the assignment gives to it."},
+    {"overdue", "zkconsumer_overdue_partitions", "gauge",
+     "Partitions that others have held for longer than a session and a hand-over last."},
     {"unsure", "zkconsumer_unsure_partitions", "gauge",
      "Partitions of an operation whose outcome is being looked up."},
     {"rounds", "zkconsumer_rounds_total", "counter", "Views of the group acted on."},

@@ -210,6 +210,8 @@ void member_close_evicted(zkc_consumer *c);
 void member_free(zkc_consumer *c);
 
 const char *member_state_name(const zkc_consumer *c);
+/* Why it cannot do its part, as member.trouble of the statistics; NULL: it can. Static. */
+const char *member_trouble(const zkc_consumer *c);
 
 /* ---- member_safe.c: the outputs that only zk_safe has ---- */
 

@@ -960,6 +960,17 @@ enum zkc_err member_assign(zkc_consumer *c, const struct zkc_position *list, siz
     return err;
 }
 
+const char *member_trouble(const zkc_consumer *c)
+{
+    if (!c->session || !zk_session_is_connected(c->session))
+        return "disconnected";
+    if (c->gave_up)
+        return "gave-up";
+    if (c->safe && zk_safe_counts(c->safe).overdue)
+        return "held-by-others";
+    return c->safe_parts.awaits_poll ? "evicted" : NULL;
+}
+
 const char *member_state_name(const zkc_consumer *c)
 {
     if (c->compat)

@@ -520,6 +520,7 @@ void member_safe_stats(zkc_consumer *c, struct json *j)
     json_int(j, "wanted", (int64_t)n.wanted);
     json_int(j, "owned", (int64_t)n.owned);
     json_int(j, "unsure", (int64_t)n.unsure);
+    json_int(j, "overdue", (int64_t)n.overdue);
     json_int(j, "rounds", (int64_t)n.rounds);
     json_int(j, "claims", (int64_t)n.claims);
     json_int(j, "conflicts", (int64_t)n.conflicts);

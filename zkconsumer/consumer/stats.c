@@ -26,6 +26,8 @@ static void add_group(const zkc_consumer *c, struct json *j)
     json_text(j, "group", c->group);
     json_text(j, "id", c->id);
     json_text(j, "state", member_state_name(c));
+    json_bool(j, "healthy", !member_trouble(c));
+    json_text(j, "trouble", member_trouble(c));
     json_int(j, "rebalances", (int64_t)c->rebalances);
     json_int(j, "rebalances_failed", (int64_t)c->rebalances_failed);
     json_int(j, "rebalances_ms", c->rebalances_ms);

@@ -1,5 +1,6 @@
 """Members of our library, many in one process, on command (tests/support/members.c says what they can
 do beyond what Kafka's can)."""
+import json
 import pathlib
 import re
 
@@ -81,6 +82,13 @@ class OurMembers(JavaMembers):
             raise AssertionError("reports: %r" % texts)
         return wait_for(seen, "a report of %s with /%s/" % (name, pattern), timeout_s, 0.02,
                         [self.process])
+
+    def statistics(self, name):
+        """The next document; the member has statistics.interval.ms."""
+        before = len(self.events("stats", name))
+        self.process.send("stats %s" % name)
+        wait_for(lambda: len(self.events("stats", name)) > before, "statistics of %s" % name)
+        return json.loads(" ".join(self.events("stats", name)[-1]))
 
     def rebalances(self, name, kind=None):
         """[(kind, {(topic, partition): offset})] as the rebalance callback got them."""

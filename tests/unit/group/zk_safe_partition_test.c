@@ -121,6 +121,37 @@ static void test_claim_of_a_taken_one_looks_and_waits(void **state)
     end(&r);
 }
 
+/* The share is settled on all the same; after a session and a hand-over's time it is an error,
+ * once, until it is over. */
+static void test_a_taken_one_is_told_of_when_it_stays_so(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct zk_safe_config config = safe_world_config();
+    begin(&r, config);
+    take(&r);
+    safe_world_calm(r.w);
+    assert_true(r.m->is_settled);
+    int64_t patience_ms = SAFE_SESSION_MS + config.handover_ms;
+    safe_world_run_ms(r.w, patience_ms - 100);
+    assert_int_equal(r.m->errors, 0);
+    assert_int_equal(zk_safe_counts(r.m->machine).overdue, 0);
+    safe_world_run_ms(r.w, 100);
+    assert_int_equal(r.m->errors, 1);
+    assert_int_equal(r.m->last_error, ZKC_ERR_NOT_OWNED);
+    assert_non_null(strstr(r.m->last_notice, "1 of 1 partitions"));
+    assert_non_null(strstr(r.m->last_notice, "[t,0] by java-0 for 10000 ms"));
+    assert_int_equal(zk_safe_counts(r.m->machine).overdue, 1);
+    safe_world_run_ms(r.w, 10 * patience_ms);
+    assert_int_equal(r.m->errors, 1);
+    safe_world_remove(r.w, OWNER_0);
+    safe_world_calm(r.w);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_non_null(strstr(r.m->last_notice, "held by others any more"));
+    assert_int_equal(zk_safe_counts(r.m->machine).overdue, 0);
+    end(&r);
+}
+
 static void test_looked_at_and_gone_is_claimed_again(void **state)
 {
     (void)state;
@@ -758,6 +789,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claimed_read_owned),
         cmocka_unit_test(test_claim_of_a_taken_one_looks_and_waits),
+        cmocka_unit_test(test_a_taken_one_is_told_of_when_it_stays_so),
         cmocka_unit_test(test_looked_at_and_gone_is_claimed_again),
         cmocka_unit_test(test_lost_look_is_repeated),
         cmocka_unit_test(test_waiting_ends_when_it_is_not_wanted),

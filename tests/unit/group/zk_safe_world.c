@@ -479,6 +479,8 @@ static void carry_out(struct safe_member *m, const struct group_output *o)
         if (strcmp(o->notice.facility, "fetch") == 0)
             break; /* there are no brokers here */
         m->notices++;
+        m->errors += o->notice.err != ZKC_OK;
+        m->last_error = o->notice.err ? o->notice.err : m->last_error;
         snprintf(m->last_notice, sizeof m->last_notice, "%s", o->notice.text);
         break;
     default: break;

@@ -74,7 +74,8 @@ struct safe_member {
     size_t outputs_max;
     bool in_round, in_try; /* as told for the trace */
     int rounds, rounds_failed, tries, decided;
-    int notices;
+    int notices, errors; /* errors: of them, for the application */
+    enum zkc_err last_error;
     char last_notice[512];
 };
 

@@ -141,7 +141,7 @@ enum zkc_err zk_safe_new(const struct zk_safe_config *config, int64_t now_ms, st
     lease_init(&m->lease, config->fence, config->bugs);
     finder_init(&m->finder, config->refresh_leader_backoff_ms, config->seed);
     m->lease_told_ms = INT64_MIN;
-    m->close_at_ms = m->resend_at_ms = m->partition_deadline_ms = INT64_MAX;
+    m->close_at_ms = m->resend_at_ms = m->partition_deadline_ms = m->overdue_at_ms = INT64_MAX;
     m->commit_at_ms = config->auto_commit ? now_ms + config->auto_commit_interval_ms : INT64_MAX;
     m->acted_pzxid = INT64_MIN;
     m->polled_ms = -1;
@@ -467,10 +467,16 @@ static void check_leaving(struct zk_safe *m, struct group_outputs *out)
     group_emit(out, GROUP_OUT_CLOSE_SESSION);
 }
 
+/* Its share is decided on, and of each partition it has, or knows who has it. */
+static bool has_first_share(const struct zk_safe *m)
+{
+    return m->has_acted && m->phase == IN && m->counts.placed == m->counts.wanted;
+}
+
 static void tell_state(struct zk_safe *m, struct group_outputs *out)
 {
     bool is_registered = m->reg == REG_OURS;
-    m->is_settled |= m->has_acted && m->counts.owned == m->counts.wanted && m->phase == IN;
+    m->is_settled |= has_first_share(m);
     if (is_registered == m->is_told_registered && m->is_settled == m->is_told_settled)
         return;
     m->is_told_registered = is_registered;
@@ -539,6 +545,7 @@ int64_t zk_safe_deadline_ms(const struct zk_safe *m)
     if (m->phase == CLOSED)
         return m->poked ? m->now_ms : INT64_MAX;
     int64_t at = earlier(m->partition_deadline_ms, m->commit_at_ms);
+    at = earlier(at, m->overdue_at_ms);
     at = earlier(at, poll_deadline_ms(m));
     at = earlier(at, finder_deadline_ms(&m->finder));
     at = earlier(at, safe_stored_deadline_ms(m));

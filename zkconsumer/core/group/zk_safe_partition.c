@@ -1,7 +1,10 @@
 #include "zkconsumer/core/group/zk_safe_parts.h"
 #include "zkconsumer/core/zk/consumer_id.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
+
+#define HOLDER_MAX 255 /* bytes of a holder's name that are told */
 
 /* From (row) to (column); to FREE from anywhere. safe_act() and the answers draw the arrows:
  *
@@ -175,8 +178,10 @@ void safe_collect(struct zk_safe *m)
 
 void safe_free_partitions(struct zk_safe *m)
 {
-    for (size_t i = 0; i < m->partition_count; i++)
+    for (size_t i = 0; i < m->partition_count; i++) {
+        free(m->partitions[i]->holder);
         free(m->partitions[i]);
+    }
     for (size_t i = 0; i < m->topic_count; i++) {
         creator_deinit(&m->topics[i]->creator);
         free(m->topics[i]->name);
@@ -268,6 +273,8 @@ static void end_waiting(struct safe_partition *p, struct group_outputs *out)
     }
     p->is_told_waiting = false;
     p->waiting_since_ms = INT64_MAX;
+    free(p->holder);
+    p->holder = NULL;
 }
 
 void safe_open(struct zk_safe *m, struct safe_partition *p, int64_t position,
@@ -575,17 +582,63 @@ static void act(struct zk_safe *m, struct safe_partition *p, struct group_output
     }
 }
 
+/* How long a partition may be another's before that is out of the ordinary: it hands over, or its
+ * session ends. */
+static int64_t patience_ms(const struct zk_safe *m)
+{
+    return m->timeout_ms + m->config.handover_ms;
+}
+
 static void count(struct zk_safe *m)
 {
     struct zk_safe_counts *c = &m->counts;
-    c->wanted = c->owned = c->waiting = c->unsure = 0;
+    c->wanted = c->owned = c->waiting = c->unsure = c->placed = c->overdue = 0;
+    m->overdue_at_ms = INT64_MAX;
     for (size_t i = 0; i < m->partition_count; i++) {
         const struct safe_partition *p = m->partitions[i];
         c->wanted += p->is_wanted;
         c->owned += p->state == OWNED;
         c->waiting += p->state == WAITING;
         c->unsure += p->state == UNSURE;
+        c->placed += p->is_wanted && (p->state == OWNED || p->state == WAITING);
+        if (p->waiting_since_ms == INT64_MAX)
+            continue;
+        int64_t at = p->waiting_since_ms + patience_ms(m);
+        c->overdue += at <= m->now_ms;
+        if (at > m->now_ms && at < m->overdue_at_ms)
+            m->overdue_at_ms = at;
     }
+}
+
+/* The longest of them. */
+static const struct safe_partition *first_overdue(const struct zk_safe *m)
+{
+    const struct safe_partition *first = NULL;
+    for (size_t i = 0; i < m->partition_count; i++)
+        if (m->partitions[i]->waiting_since_ms != INT64_MAX &&
+            (!first || m->partitions[i]->waiting_since_ms < first->waiting_since_ms))
+            first = m->partitions[i];
+    return first;
+}
+
+/* Told when the first is, and when there are twice as many: a group in trouble is not told of line
+ * by line. */
+static void tell_overdue(struct zk_safe *m, struct group_outputs *out)
+{
+    size_t n = m->counts.overdue;
+    const struct safe_partition *p = n ? first_overdue(m) : NULL;
+    if (p && n >= 2 * m->overdue_told)
+        group_notice(out, 4, "claim", ZKC_ERR_NOT_OWNED,
+                     "%zu of %zu partitions that are ours are held by others: [%s,%d] by %s for "
+                     "%" PRId64 " ms; what we have is consumed, these are claimed when they are "
+                     "deleted",
+                     n, m->counts.wanted, p->topic->name, p->partition,
+                     p->holder ? p->holder : "somebody", m->now_ms - p->waiting_since_ms);
+    else if (!n && m->overdue_told)
+        group_notice(out, 6, "claim", ZKC_OK, "no partition of ours is held by others any more");
+    else
+        return;
+    m->overdue_told = n;
 }
 
 void safe_run_partitions(struct zk_safe *m, struct group_outputs *out)
@@ -604,8 +657,11 @@ void safe_run_partitions(struct zk_safe *m, struct group_outputs *out)
         act(m, p, out);
     }
     safe_flush(m, out);
-    if (acted || m->partition_count == 0) /* the last may have been freed */
+    if (acted || m->partition_count == 0 /* the last may have been freed */ ||
+        m->now_ms >= m->overdue_at_ms) {
         count(m);
+        tell_overdue(m, out);
+    }
 }
 
 void safe_lose_all(struct zk_safe *m)
@@ -684,11 +740,13 @@ static void wait_for(struct zk_safe *m, struct safe_partition *p, struct bytes h
     if (p->waiting_since_ms == INT64_MAX)
         p->waiting_since_ms = m->now_ms;
     p->is_told_waiting = true;
+    free(p->holder);
+    p->holder = strndup(holder.data ? (const char *)holder.data : "",
+                        holder.len < HOLDER_MAX ? holder.len : HOLDER_MAX);
     struct group_output *o = group_emit(out, GROUP_OUT_WAITING);
     o->waiting.topic = p->topic->name;
     o->waiting.partition = p->partition;
-    o->waiting.holder = group_text(out, "%.*s", (int)(holder.len < 1024 ? holder.len : 1024),
-                                   holder.data ? (const char *)holder.data : "");
+    o->waiting.holder = group_text(out, "%s", p->holder ? p->holder : "somebody");
     o->waiting.since_ms = p->waiting_since_ms;
 }
 

@@ -144,6 +144,7 @@ struct safe_partition {
     bool is_told_odd;
     int64_t waiting_since_ms; /* INT64_MAX: not waiting */
     bool is_told_waiting;
+    char *holder; /* owned; who had it when we looked last; NULL: not waiting, or no memory */
 
     bool is_unwatched; /* the watch on our owner node was lost: to be left again */
     bool is_watching;  /* that is under way */
@@ -231,8 +232,10 @@ struct zk_safe {
     struct safe_partition *claiming[SAFE_BATCH_MAX], *releasing[SAFE_BATCH_MAX];
     size_t claiming_count, releasing_count;
     int64_t partition_deadline_ms; /* the earliest of all, or earlier */
-    size_t probe_at;               /* partition from which the next probe takes offsets */
-    struct group_claim *owned;     /* sorted; room for all partitions */
+    int64_t overdue_at_ms;         /* when the next of those that wait will have waited too long */
+    size_t overdue_told;
+    size_t probe_at;           /* partition from which the next probe takes offsets */
+    struct group_claim *owned; /* sorted; room for all partitions */
     size_t owned_count;
     uint64_t claims_made;
     int64_t commit_at_ms;

@@ -93,7 +93,7 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_assign(zkc_consumer *consumer,
                                                         size_t count);
 
 /* Waits, with a group, until the first rebalance has ended (as createMessageStreams does), in safe
- * until the member has all of its share; without, until ZooKeeper is connected. Not on the loop's
+ * until each partition of the member's share is held or known to be another's; without, until ZooKeeper is connected. Not on the loop's
  * thread (ZKC_ERR_INVALID).
  *
  * ZKC_ERR_TIMED_OUT, ZKC_ERR_CLOSED
