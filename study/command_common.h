@@ -17,7 +17,8 @@
     }
 #define COMMON_MODE                                                                                \
     {                                                                                              \
-        "mode", 0, "MODE", false, "the protocol: zookeeper:compat (the only one so far)"           \
+        "mode", 0, "MODE", false,                                                                  \
+            "the protocol: zookeeper:compat (the scenario's, as a rule) or zookeeper:safe"         \
     }
 #define COMMON_SET                                                                                 \
     {                                                                                              \

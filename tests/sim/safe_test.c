@@ -1,6 +1,7 @@
 /* Groups in safe mode in seeds of chaos, then healing: no MUST is violated, and everything settles;
  * each planted bug is found. SIM_SEED=n runs one seed and tells its story, SIM_SEEDS=n so many
- * (default 100), SIM_FIRST=n from which on, SIM_BUG=n one of the bugs. */
+ * (default 100), SIM_FIRST=n from which on, SIM_BUG=n one of the bugs. With SIM_STATE=FILE a long
+ * run goes on where it was stopped: the file says up to where it came, and which seeds failed. */
 #include "study/check/check.h"
 #include "study/sim/kernel.h"
 #include "study/sim/story.h"
@@ -241,12 +242,78 @@ static void expect_clean(uint64_t seed, bool wants_story)
         fail_msg("SIM_SEED=%llu: does not settle: %s", (unsigned long long)seed, r.why);
 }
 
+/* ---- long runs ---- */
+
+#define STATE_EVERY 50 /* seeds */
+
+struct progress {
+    const char *path; /* NULL: not kept */
+    uint64_t next, failed;
+    char failures[4000]; /* a line each, the first of them */
+};
+
+static void progress_read(struct progress *p, uint64_t first)
+{
+    *p = (struct progress){.path = getenv("SIM_STATE"), .next = first};
+    FILE *in = p->path ? fopen(p->path, "r") : NULL;
+    unsigned long long next, failed;
+    if (!in)
+        return;
+    if (fscanf(in, "next %llu failed %llu\n", &next, &failed) != 2)
+        fail_msg("%s: expected \"next N failed N\"", p->path);
+    p->next = next;
+    p->failed = failed;
+    size_t len = fread(p->failures, 1, sizeof p->failures - 1, in);
+    p->failures[len] = 0;
+    fclose(in);
+}
+
+static void progress_write(const struct progress *p)
+{
+    char whole[4096];
+    snprintf(whole, sizeof whole, "%s.new", p->path);
+    FILE *out = fopen(whole, "w");
+    if (!out)
+        fail_msg("%s cannot be written", whole);
+    fprintf(out, "next %llu failed %llu\n%s", (unsigned long long)p->next,
+            (unsigned long long)p->failed, p->failures);
+    if (fclose(out) || rename(whole, p->path))
+        fail_msg("%s cannot be written", p->path);
+}
+
+static void run_kept(struct progress *p)
+{
+    struct run r = {.seed = p->next++};
+    run(&r);
+    if (!r.violations && r.is_stable)
+        return;
+    size_t len = strlen(p->failures);
+    p->failed++;
+    snprintf(p->failures + len, sizeof p->failures - len, "SIM_SEED=%llu: %s\n",
+             (unsigned long long)r.seed, r.violations ? r.first : r.why);
+}
+
+static void test_a_long_run(void **state)
+{
+    struct progress p;
+    uint64_t first = number_from("SIM_FIRST", 1000), last = first + number_from("SIM_SEEDS", 100);
+    (void)state;
+    progress_read(&p, first);
+    while (p.path && p.next < last) {
+        run_kept(&p);
+        if (p.next % STATE_EVERY == 0 || p.next == last)
+            progress_write(&p);
+    }
+    if (p.failed)
+        fail_msg("%llu seeds failed:\n%s", (unsigned long long)p.failed, p.failures);
+}
+
 static void test_no_must_is_violated(void **state)
 {
     uint64_t one = number_from("SIM_SEED", 0), count = number_from("SIM_SEEDS", 100);
     uint64_t first = number_from("SIM_FIRST", 1000);
     (void)state;
-    if (getenv("SIM_BUG"))
+    if (getenv("SIM_BUG") || getenv("SIM_STATE"))
         return;
     if (one) {
         expect_clean(one, true);
@@ -304,6 +371,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_must_is_violated),
+        cmocka_unit_test(test_a_long_run),
         cmocka_unit_test(test_planted_bugs_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
