@@ -65,9 +65,14 @@ class _Link:
         proxy.opened(self)
         try:
             await self._passable("up")
+            if self.closed:  # by heal: it came into a hole
+                return
             if self.label in proxy.refused or not proxy.server:
                 return self.close("refused")
             server_reader, self.server_writer = await proxy.connect(self)
+            if self.closed:  # meanwhile
+                self.server_writer.close()
+                return
             ways = [asyncio.ensure_future(self._up()), asyncio.ensure_future(self._down(server_reader))]
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in ways:
