@@ -7,6 +7,7 @@ delete of its owner node: of Java and compat members all partitions of the membe
 It flows from the last claim of an attempt in which all succeeded (Java, compat), or from the answered
 reads of owner and offset that follow the claim (safe). That Java members stop their fetchers before, and
 look for leaders behind that, is not in it: their figures are too good, if anything."""
+import collections
 import json
 import re
 import statistics
@@ -26,22 +27,32 @@ RANGE = {"partition.assignment.strategy": "range"}  # what Java members do
 KINDS = {"Java 0.8.2.2": PATIENT, "compat": {"zookeeper.mode": "compat", **RANGE, **PATIENT},
          "safe": {"zookeeper.mode": "safe", **RANGE}}
 NO_OPERATIONS = {"ping", "closeSession", "setWatches", "setWatches2", "auth"}
+WHAT = (  # of the account: first that fits
+    ("register", r"create ids/"), ("list of members", r"getChildren2? ids"),
+    ("registrations", r"\w+ ids/"), ("topics", r"\w+ /brokers/topics"), ("brokers", r"\w+ /brokers/ids"),
+    ("list of owners", r"getChildren2? owners"), ("claim", r"(create|setData) owners/"),
+    ("look at an owner", r"(exists|getData) owners/"), ("read an offset", r"getData offsets/"),
+    ("release", r"delete owners/"), ("check an offset", r"check offsets/"),
+    ("commit", r"(create|setData) offsets/"))
 CROWD, SMOKE_CROWD = 2000, 20
 CROWD_AIM_S = 2
 
 
 def run(context, arguments):
     sizes = (3,) if arguments.smoke else SIZES
-    rows = []
+    rows, accounts = [], {}
     for n in sizes:
         if arguments.only in ("", str(n)):
-            rows += measure(context, arguments, n)
+            figures = measure(context, arguments, n)
+            rows += rows_of(figures, n)
+            accounts.update({"%s, %d" % (kind, n): own["account"] for kind, own in figures.items()})
     if rows:
         print_table(
             "join: one member joins n; P = 4 n; %d joins each, in turns. Time until all partitions flow, in ms;\n"
             "means of the partition-seconds lost and of the operations (those in a multi one by one; those of\n"
             "lease probes apart). In brackets: ratio to Java's figure of the same run" % arguments.joins,
             ["n", "members", "p50", "p90", "lost", "operations", "probes", "most"], rows)
+        print_accounts(accounts)
     if arguments.only in ("", "crowd"):
         join_a_crowd(context, arguments, SMOKE_CROWD if arguments.smoke else CROWD)
 
@@ -67,6 +78,7 @@ class Wire:
 
     def begin(self):
         self.registered_ns, self.operations, self.probes = None, 0, 0
+        self.account = collections.Counter()  # what the operations were for
         self.intervals = []  # (partition, from, to) that flowed, ended since
 
     def read(self):
@@ -96,6 +108,7 @@ class Wire:
         self.operations += len(parts)
         self.last_ns = line["ns"]
         for part in parts:
+            self.account[what_for(part)] += 1
             if part["op"] == "create" and "/ids/" in part["path"]:
                 self.registered_ns = line["ns"]
             partition = of_partition(part, "owners")
@@ -117,15 +130,19 @@ class Wire:
         self.failed.discard(connection)
 
     def answer(self, request, line):
-        connection = line["c"]
-        if request["op"] == "multi":
-            if not any(part["op"] == "error" for part in line["results"]):
-                for part in request["ops"]:
-                    self.written(part, line)
-        elif not line.get("err"):
-            self.written(request, line)
-        elif request["op"] == "create" and of_partition(request, "owners") is not None:
-            self.failed.add(connection)
+        connection, parts = line["c"], request.get("ops", [request])
+        failed = (any(part["op"] == "error" for part in line["results"]) if request["op"] == "multi"
+                  else line.get("err"))
+        if failed:
+            for name in map(what_for, parts):
+                if name in ("claim", "release", "check an offset", "commit"):
+                    self.account[name] -= 1
+                    self.account[name + ", refused"] += 1
+            if request["op"] == "create" and of_partition(request, "owners") is not None:
+                self.failed.add(connection)
+        else:
+            for part in parts:
+                self.written(part, line)
         kind = {"exists": "owners", "getData": "offsets"}.get(request["op"])
         partition = of_partition(request, kind) if kind else None
         waiting = self.reads.get((connection, partition))
@@ -178,7 +195,12 @@ class Wire:
         flowed = sum(end - max(begin, since) for since in starts.values())
         flowed += sum(max(0, to - max(begin, since)) for _, since, to in self.intervals)
         return {"ms": (end - begin) / 1e6, "lost": ((end - begin) * partitions - flowed) / 1e9,
-                "operations": self.operations, "probes": self.probes}
+                "operations": self.operations, "probes": self.probes, "account": self.account.copy()}
+
+
+def what_for(part):
+    path = re.sub(r"^/consumers/[^/]+/", "", part.get("path", ""))
+    return next((name for name, what in WHAT if re.match(what, "%s %s" % (part["op"], path))), part["op"])
 
 
 def of_partition(part, kind):
@@ -245,10 +267,21 @@ def measure(context, arguments, n):
     for fleet in fleets.values():
         fleet.end()
     cluster.kill()
-    figures = {kind: summary(list_) for kind, list_ in results.items()}
+    return {kind: summary(list_) for kind, list_ in results.items()}
+
+
+def rows_of(figures, n):
     java = figures["Java 0.8.2.2"]
-    return [[n, kind, *(cell(name, own[name], java[name], kind) for name in own)]
+    return [[n, kind, *(cell(name, own[name], java[name], kind) for name in own if name != "account")]
             for kind, own in figures.items()]
+
+
+def print_accounts(accounts):
+    """What the operations of a join were for."""
+    names = sorted({name for own in accounts.values() for name in own},
+                   key=lambda name: -max(own[name] for own in accounts.values()))
+    print_table("join: what the operations were for, means for a join",
+                ["", *accounts], [[name, *("%.1f" % own[name] for own in accounts.values())] for name in names])
 
 
 def summary(results):
@@ -256,7 +289,9 @@ def summary(results):
     return {"p50": statistics.median(times), "p90": times[(9 * len(times) + 9) // 10 - 1],
             **{name: statistics.mean(result[name] for result in results)
                for name in ("lost", "operations", "probes")},
-            "most": times[-1]}
+            "most": times[-1],
+            "account": collections.Counter({name: statistics.mean(result["account"][name] for result in results)
+                                            for name in set().union(*(r["account"] for r in results))})}
 
 
 def cell(name, own, java, kind):

@@ -70,6 +70,12 @@ class World:
         wait_for(lambda: all(self.count(name) > counts[name] for name in names),
                  "messages at each of %s" % names, 60)
 
+    def first(self, name, partition):
+        """Offset of the first message of the partition that this member gets."""
+        def offsets():
+            return [m.offset for m in self.there[name].messages(name) if m.partition == partition]
+        return min(wait_for(offsets, "messages of %d at %s" % (partition, name), 60))
+
     def count(self, name):
         return len(self.there[name].messages(name))
 
@@ -272,8 +278,7 @@ def test_a_silent_link(t):
     world.flows(["b"])
     expect("messages of a after its session", world.count("a"), after[1])
     a_had = {(m.partition, m.offset) for m in a.messages("a")}
-    b_first = {p: min(m.offset for m in world.there["b"].messages("b") if m.partition == p)
-               for p in (0, 1)}
+    b_first = {p: world.first("b", p) for p in (0, 1)}
     twice = [(p, o) for p, o in a_had if p in b_first and o >= b_first[p]]
     world.proxy.heal("a")
     a.wait_for_report("a", "expired")

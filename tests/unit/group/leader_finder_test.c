@@ -14,6 +14,7 @@ struct rig {
     bool is_connected;
     int brokers;     /* ids 1 .. brokers; a multiple of `unreachable` has no address */
     int unreachable; /* 0: all have one */
+    enum finder_brokers reads;
     struct zk_op op; /* under way */
     uint32_t seq, metadata_seq;
     int asked[64]; /* broker ids, in order */
@@ -65,7 +66,7 @@ static void want(struct rig *r, uint32_t topic, int32_t partition)
 
 static void run(struct rig *r)
 {
-    finder_run(&r->f, r->now_ms, r->lanes, r->is_connected, false, &r->out);
+    finder_run(&r->f, r->now_ms, r->lanes, r->is_connected, r->reads, &r->out);
     take_outputs(r);
 }
 
@@ -380,6 +381,46 @@ static void test_scan_without_result(void **state)
     }
 }
 
+/* Kept under a watch: the next round asks at once. Whatever may have changed them since makes it
+ * read them again. */
+static void test_brokers_are_kept(void **state)
+{
+    (void)state;
+    enum { NOTHING, EVENT, EVENT_IN_SCAN, NONE_ANSWERS, NO_LIST, READS, READS_WATCHED };
+    for (int what = NOTHING; what <= READS_WATCHED; what++) {
+        struct rig r;
+        rig_init(&r, 2, 1);
+        r.reads = what == READS ? FINDER_READS
+                                : (what == READS_WATCHED ? FINDER_READS_WATCHED : FINDER_KEEPS);
+        want(&r, 0, 0);
+        run(&r);
+        assert_int_equal(r.op.watch, what != READS);
+        if (what == EVENT_IN_SCAN)
+            finder_forget_brokers(&r.f);
+        if (what == NO_LIST)
+            answer(&r, &(struct zk_result){.zk_rc = ZK_NO_NODE}); /* which leaves no watch */
+        else
+            scan(&r);
+        for (int i = 0; i < 2 && what == NONE_ANSWERS; i++)
+            fail_question(&r);
+        tell_leaders(&r, r.metadata_seq, 1);
+        if (what == EVENT)
+            finder_forget_brokers(&r.f);
+        r.now_ms += BACKOFF_MS;
+        r.asked_count = 0;
+        want(&r, 0, 1);
+        run(&r);
+        assert_int_equal(r.f.state, what == NOTHING ? FINDER_ASKING : FINDER_SCANNING);
+        assert_int_equal(r.asked_count, what == NOTHING);
+        if (what == NOTHING) { /* all of them are there to be asked */
+            fail_question(&r);
+            assert_int_equal(r.asked_count, 2);
+            assert_int_equal(r.asked[0] + r.asked[1], 3);
+        }
+        finder_deinit(&r.f);
+    }
+}
+
 /* A lost connection: the read is sent again, by the lane. */
 static void test_connection_lost(void **state)
 {
@@ -412,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_late_answers),
         cmocka_unit_test(test_unreachable_brokers),
         cmocka_unit_test(test_scan_without_result),
+        cmocka_unit_test(test_brokers_are_kept),
         cmocka_unit_test(test_connection_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

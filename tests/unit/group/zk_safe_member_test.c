@@ -413,6 +413,56 @@ static void test_rounds_are_told(void **state)
     end(&r);
 }
 
+/* A broker answers: the leader of partition 0. */
+static void tell_leader(struct rig *r)
+{
+    struct group_leader leader = {"t", 0, 1, "h1", 9};
+    struct group_input in = {.type = GROUP_IN_METADATA,
+                             .metadata = {.seq = r->m->metadata_seq, .list = &leader, .count = 1}};
+    safe_feed(r->m, &in);
+}
+
+/* Lost to somebody who deletes it, and claimed again. */
+static void lose_and_claim(struct rig *r)
+{
+    safe_world_remove(r->w, SAFE_OWNERS "0");
+    safe_world_run_ms(r->w, 300);
+    assert_int_equal(owned(r->m), 1);
+}
+
+static void test_brokers_are_read_when_they_have_changed(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 1);
+    fake_zk_put(r.w->zk, "/brokers/ids/1", "{\"host\":\"h1\",\"port\":9,\"version\":1}");
+    join(&r, safe_world_config());
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->broker_lists, 1);
+    assert_int_equal(r.m->metadata_seq, 1);
+    tell_leader(&r);
+    lose_and_claim(&r);
+    assert_int_equal(r.m->metadata_seq, 2);
+    assert_int_equal(r.m->broker_lists, 1);
+    tell_leader(&r);
+    safe_world_put(r.w, "/brokers/ids/2", "{\"host\":\"h2\",\"port\":9,\"version\":1}");
+    safe_world_run_ms(r.w, 300);
+    assert_int_equal(r.m->broker_lists, 1); /* nobody looks for a leader */
+    lose_and_claim(&r);
+    assert_int_equal(r.m->metadata_seq, 3);
+    assert_int_equal(r.m->broker_lists, 2);
+    tell_leader(&r);
+    safe_cut(r.m); /* the watch goes with the session */
+    r.w->now_ms += SAFE_SESSION_MS;
+    safe_world_end_sessions(r.w);
+    safe_connect(r.m);
+    safe_world_run_ms(r.w, 300);
+    assert_int_equal(owned(r.m), 1);
+    assert_int_equal(r.m->metadata_seq, 4);
+    assert_int_equal(r.m->broker_lists, 3);
+    end(&r);
+}
+
 static void test_events_during_a_round_join_one_more(void **state)
 {
     (void)state;
@@ -739,6 +789,94 @@ static void test_one_conflict_of_many(void **state)
     end(&r);
 }
 
+/* g_m owns 0 to 3 and g_z 4 to 7 when g_a comes: then 3 to 5 are g_m's. Until what g_m gives is
+ * stopped. */
+static void begin_shift(struct rig *r, bool is_busy)
+{
+    begin_world(r, 8);
+    put_member(r, "g_z", "ceil,range", 1);
+    for (int p = 4; p < 8; p++) {
+        char path[64];
+        snprintf(path, sizeof path, SAFE_OWNERS "%d", p);
+        fake_zk_put_ephemeral(r->w->zk, path, "g_z-0", r->other);
+    }
+    join(r, safe_world_config());
+    safe_world_calm(r->w);
+    assert_int_equal(owned(r->m), 4);
+    for (int p = 0; p < 3 && is_busy; p++) {
+        r->w->log_end[p] = 1;
+        assert_true(safe_take(r->m, p));
+    }
+    safe_forget_asked(r->m);
+    put_member(r, "g_a", "ceil,range", 1);
+    while (r->m->held[2].is_open)
+        assert_true(safe_serve(r->m) || safe_read(r->m));
+}
+
+static void test_claims_of_a_round_wait_for_our_releases(void **state)
+{
+    (void)state; /* in that time the others release, too: no claim fails, nothing is looked at */
+    struct rig r;
+    begin_shift(&r, false);
+    assert_int_equal(safe_asked_like(r.m, "delete owners/t/"), 3);
+    safe_time(r.m);
+    assert_int_equal(safe_asked_like(r.m, "getChildren owners/t"), 0);
+    safe_world_remove(r.w, SAFE_OWNERS "4");
+    safe_world_remove(r.w, SAFE_OWNERS "5");
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 3);
+    assert_int_equal(safe_asked_like(r.m, "getChildren owners/t"), 1);
+    assert_int_equal(safe_asked_like(r.m, "multi create owners"), 1);
+    assert_int_equal(safe_asked_like(r.m, "getData w owners/t"), 0);
+    end(&r);
+}
+
+static void test_claims_do_not_wait_for_the_application(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_shift(&r, true);
+    assert_int_equal(safe_asked_like(r.m, "delete owners/t/"), 0);
+    safe_time(r.m);
+    assert_int_equal(safe_asked_like(r.m, "getChildren owners/t"), 1);
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->waits, 2);
+    assert_int_equal(safe_asked_like(r.m, "multi create owners"), 0); /* both are taken */
+    safe_finish(r.m, 0);
+    assert_int_equal(safe_asked_like(r.m, "delete owners/t/0"), 1);
+    safe_world_remove(r.w, SAFE_OWNERS "4"); /* its event does not wait for that release either */
+    while (safe_read(r.m))
+        ;
+    assert_int_equal(safe_asked_like(r.m, "create owners/t/4"), 1);
+    safe_finish(r.m, 1);
+    safe_finish(r.m, 2);
+    safe_world_remove(r.w, SAFE_OWNERS "5");
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 3);
+    end(&r);
+}
+
+/* A release whose answer is lost holds nothing back, nor does one of a session that has ended. */
+static void test_lost_releases_hold_nothing_back(void **state)
+{
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        struct rig r;
+        begin_shift(&r, false);
+        safe_world_remove(r.w, SAFE_OWNERS "4");
+        safe_world_remove(r.w, SAFE_OWNERS "5");
+        safe_cut(r.m);
+        if (ends) {
+            r.w->now_ms += SAFE_SESSION_MS;
+            safe_world_end_sessions(r.w);
+        }
+        safe_connect(r.m);
+        safe_world_calm(r.w);
+        assert_int_equal(owned(r.m), 3);
+        end(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -759,6 +897,7 @@ int main(void)
         cmocka_unit_test(test_another_thread_of_ours_claims_anew),
         cmocka_unit_test(test_strategies),
         cmocka_unit_test(test_rounds_are_told),
+        cmocka_unit_test(test_brokers_are_read_when_they_have_changed),
         cmocka_unit_test(test_events_during_a_round_join_one_more),
         cmocka_unit_test(test_without_auto_commit_only_the_application_commits),
         cmocka_unit_test(test_evicted_and_back),
@@ -773,6 +912,9 @@ int main(void)
         cmocka_unit_test(test_many_partitions_in_bounded_steps),
         cmocka_unit_test(test_conflicts_cost_one_look_at_what_is_taken),
         cmocka_unit_test(test_one_conflict_of_many),
+        cmocka_unit_test(test_claims_of_a_round_wait_for_our_releases),
+        cmocka_unit_test(test_claims_do_not_wait_for_the_application),
+        cmocka_unit_test(test_lost_releases_hold_nothing_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,6 +320,7 @@ static void send_op(struct safe_member *m, const struct group_output *o)
     x->op = copy_op(&o->op.op);
     push(&m->requests_end, x);
     say_op(text, sizeof text, &x->op);
+    m->broker_lists += o->op.lane == GROUP_LANE_FINDER && strcmp(x->op.path, "/brokers/ids") == 0;
     bool is_search = o->op.lane == GROUP_LANE_FINDER || o->op.lane == GROUP_LANE_OFFSETS;
     if (!is_search && m->asked_count < (int)ARRAY_LEN(m->asked))
         m->asked[m->asked_count++] = strdup(text);
@@ -445,6 +446,7 @@ static void carry_out(struct safe_member *m, const struct group_output *o)
         break;
     case GROUP_OUT_FETCH_START: fetch_start(m, &o->fetch_start); break;
     case GROUP_OUT_FETCH_STOP: fetch_stop(m, o); break;
+    case GROUP_OUT_METADATA: m->metadata_seq = o->metadata.seq; break;
     case GROUP_OUT_VOID:
         m->held[o->fetch_stop.partition].is_stopped = false;
         m->voids++;

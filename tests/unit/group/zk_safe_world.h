@@ -70,7 +70,9 @@ struct safe_member {
     bool is_settled, is_registered;
     char waiting_for[64]; /* holder of the last WAITING */
     char *asked[4096];    /* operations in words, since safe_world_forget_asked() */
-    int asked_count;
+    int asked_count;      /* without those of the leader finder */
+    int broker_lists;
+    uint32_t metadata_seq; /* of the last question for leaders */
     size_t outputs_max;
     bool in_round, in_try; /* as told for the trace */
     int rounds, rounds_failed, tries, decided;

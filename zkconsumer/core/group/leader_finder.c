@@ -77,19 +77,6 @@ void finder_clear(struct leader_finder *f, struct lane *lanes)
     f->state = FINDER_IDLE;
 }
 
-void finder_run(struct leader_finder *f, int64_t now_ms, struct lane *lanes, bool connected,
-                bool watch_brokers, struct group_outputs *out)
-{
-    if (f->state == FINDER_PAUSED && now_ms >= f->resume_at_ms)
-        f->state = FINDER_IDLE;
-    if (f->state != FINDER_IDLE || f->wanted_count == 0)
-        return;
-    struct zk_op op;
-    f->state = FINDER_SCANNING;
-    broker_scan_begin(&f->scan, SCAN_USABLE, watch_brokers, &op);
-    lane_send(lanes, GROUP_LANE_FINDER, &op, connected, out);
-}
-
 static void pause_round(struct leader_finder *f, int64_t now_ms)
 {
     f->state = FINDER_PAUSED;
@@ -149,6 +136,7 @@ static void ask_next(struct leader_finder *f, int64_t now_ms, struct group_outpu
     }
     const struct scanned_broker *b = next_reachable(f, out);
     if (!b) {
+        f->has_brokers = false;
         group_notice(out, 4, "fetch", ZKC_OK,
                      "no broker answered for the leaders of %zu partitions (%zu brokers are "
                      "registered); asking again in %lld ms",
@@ -171,6 +159,38 @@ static void ask_next(struct leader_finder *f, int64_t now_ms, struct group_outpu
     o->metadata.topic_count = topic_count;
 }
 
+static void ask_first(struct leader_finder *f, int64_t now_ms, struct group_outputs *out)
+{
+    f->asked = 0;
+    shuffle(f);
+    ask_next(f, now_ms, out);
+}
+
+void finder_forget_brokers(struct leader_finder *f)
+{
+    f->has_brokers = false;
+    f->is_outdated = true;
+}
+
+void finder_run(struct leader_finder *f, int64_t now_ms, struct lane *lanes, bool connected,
+                enum finder_brokers brokers, struct group_outputs *out)
+{
+    if (f->state == FINDER_PAUSED && now_ms >= f->resume_at_ms)
+        f->state = FINDER_IDLE;
+    if (f->state != FINDER_IDLE || f->wanted_count == 0)
+        return;
+    if (f->has_brokers) {
+        ask_first(f, now_ms, out);
+        return;
+    }
+    struct zk_op op;
+    f->state = FINDER_SCANNING;
+    f->keeps = brokers == FINDER_KEEPS;
+    f->is_outdated = false;
+    broker_scan_begin(&f->scan, SCAN_USABLE, brokers != FINDER_READS, &op);
+    lane_send(lanes, GROUP_LANE_FINDER, &op, connected, out);
+}
+
 void finder_answer(struct leader_finder *f, int64_t now_ms, const struct zk_result *answer,
                    struct lane *lanes, bool connected, struct group_outputs *out)
 {
@@ -180,10 +200,9 @@ void finder_answer(struct leader_finder *f, int64_t now_ms, const struct zk_resu
     assert(f->state == FINDER_SCANNING);
     switch (broker_scan_next(&f->scan, answer, &op, &err, &why)) {
     case SCAN_SEND: lane_send(lanes, GROUP_LANE_FINDER, &op, connected, out); break;
-    case SCAN_DONE:
-        f->asked = 0;
-        shuffle(f);
-        ask_next(f, now_ms, out);
+    case SCAN_DONE: /* a list that is not there leaves no watch */
+        f->has_brokers = f->keeps && !f->is_outdated && f->scan.names;
+        ask_first(f, now_ms, out);
         break;
     case SCAN_FAILED:
         group_notice(out, 4, "fetch", err, "looking for leaders: %s", why.text);

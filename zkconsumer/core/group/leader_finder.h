@@ -10,6 +10,13 @@
 #include "zkconsumer/core/group/broker_scan.h"
 #include "zkconsumer/core/group/output.h"
 
+/* How often a round reads the brokers. */
+enum finder_brokers {
+    FINDER_READS,         /* each time, as 0.8 does */
+    FINDER_READS_WATCHED, /* so, and with a watch: zkclient does so where something listens to it */
+    FINDER_KEEPS, /* once, under a watch, until finder_forget_brokers() or none of them answers */
+};
+
 struct finder_wanted {
     const char *topic; /* lent as long as the machine */
     uint32_t topic_index;
@@ -21,6 +28,9 @@ struct leader_finder {
     struct finder_wanted *wanted; /* sorted by topic index and partition, each once */
     size_t wanted_count, wanted_cap;
     struct broker_scan scan;
+    bool keeps;          /* FINDER_KEEPS */
+    bool has_brokers;    /* those of `scan` are still right */
+    bool is_outdated;    /* those of the scan under way will not be */
     size_t asked;        /* brokers asked in this round, from the front of scan.brokers */
     const char **topics; /* of the question under way, topics_cap entries */
     size_t topics_cap;
@@ -47,10 +57,13 @@ void finder_unwant(struct leader_finder *f, uint32_t topic_index, int32_t partit
 /* Nothing is wanted any more; a round under way is forgotten. */
 void finder_clear(struct leader_finder *f, struct lane *lanes);
 
-/* Starts a round when one is due. Call at the end of each step. `watch_brokers`: the list is read
- * with a watch (zkclient does so where something listens to it). */
+/* The watch on /brokers/ids has fired, or its session is over: what is kept is not right any more.
+ * (A broker that comes back at another address makes its node anew, which fires it, too.) */
+void finder_forget_brokers(struct leader_finder *f);
+
+/* Starts a round when one is due. Call at the end of each step, always with the same `brokers`. */
 void finder_run(struct leader_finder *f, int64_t now_ms, struct lane *lanes, bool connected,
-                bool watch_brokers, struct group_outputs *out);
+                enum finder_brokers brokers, struct group_outputs *out);
 
 /* The answer to the operation in GROUP_LANE_FINDER. */
 void finder_answer(struct leader_finder *f, int64_t now_ms, const struct zk_result *answer,

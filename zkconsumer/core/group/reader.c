@@ -387,7 +387,7 @@ void reader_step(struct reader *r, const struct group_input *in, struct group_ou
     take_fetched(r, out);
     take_committed(r, out);
     drive_committer(r, NULL, out);
-    offset_manager_run(&r->offsets, r->now_ms, r->lanes, r->connected, false, out);
+    offset_manager_run(&r->offsets, r->now_ms, r->lanes, r->connected, FINDER_READS, out);
     finder_run(&r->finder, r->now_ms, r->lanes, r->connected, false, out);
     if (r->state == LEAVING && r->is_stopped && committer_is_idle(&r->committer)) {
         r->state = CLOSED;

@@ -421,7 +421,8 @@ static void pump(struct zk_compat *m, struct group_outputs *out)
     if (m->state != RUNNING && m->state < LEAVING && m->leave_wanted)
         leave(m, out);
     compat_commit_drive(m, NULL, out);
-    finder_run(&m->finder, m->now_ms, m->lanes, m->connected, m->brokers_watched, out);
+    finder_run(&m->finder, m->now_ms, m->lanes, m->connected,
+               m->brokers_watched ? FINDER_READS_WATCHED : FINDER_READS, out);
 }
 
 void zk_compat_step(struct zk_compat *m, const struct group_input *in, struct group_outputs *out)

@@ -228,7 +228,7 @@ void safe_forget_sent(struct zk_safe *m)
 {
     for (size_t i = 0; i < m->sent_count; i++)
         free(m->sent[m->sent_first + i].batch);
-    m->sent_first = m->sent_count = m->open_count = 0;
+    m->sent_first = m->sent_count = m->open_count = m->releases_open = 0;
 }
 
 static void answer(struct zk_safe *m, const struct safe_sent *sent, const struct zk_result *result,
@@ -279,6 +279,8 @@ static void take_event(struct zk_safe *m, const struct group_input *in, struct g
     const char *path = in->watch.path;
     if (strcmp(path, m->id_path) == 0)
         safe_id_event(m);
+    if (strcmp(path, ZK_PATH_BROKER_IDS) == 0)
+        finder_forget_brokers(&m->finder);
     struct zk_path_parts parts = zk_path_parse(path);
     if (parts.kind == ZK_PATH_OWNER && bytes_equal_text(parts.group, m->group)) {
         struct safe_partition *p = safe_find(m, parts.topic, parts.partition);
@@ -499,7 +501,7 @@ static void run(struct zk_safe *m, struct group_outputs *out)
     safe_run_stored(m, out);
     safe_run_topics(m, out);
     if (m->phase < CLOSING)
-        finder_run(&m->finder, m->now_ms, m->lanes, m->is_connected, false, out);
+        finder_run(&m->finder, m->now_ms, m->lanes, m->is_connected, FINDER_KEEPS, out);
     safe_run_jobs(m, out);
     check_leaving(m, out);
     tell_state(m, out);
@@ -507,6 +509,15 @@ static void run(struct zk_safe *m, struct group_outputs *out)
         m->wants_positions = false;
         group_emit(out, GROUP_OUT_POSITIONS);
     }
+}
+
+/* What is drained at once is told before time passes or anything is answered. */
+static void end_hold(struct zk_safe *m, const struct group_input *in)
+{
+    if (!m->holds_claims || (in->type != GROUP_IN_TIME && in->type != GROUP_IN_RESULT))
+        return;
+    m->holds_claims = false;
+    safe_poke_all(m);
 }
 
 void zk_safe_step(struct zk_safe *m, const struct group_input *in, struct group_outputs *out)
@@ -517,6 +528,7 @@ void zk_safe_step(struct zk_safe *m, const struct group_input *in, struct group_
     m->wall_ms = in->wall_ms;
     if (in->polled_ms > m->polled_ms || in->polled_ms < 0)
         m->polled_ms = in->polled_ms;
+    end_hold(m, in);
     take_input(m, in, out);
     run(m, out);
 }
@@ -557,7 +569,7 @@ int64_t zk_safe_deadline_ms(const struct zk_safe *m)
         at = earlier(at, round_deadline_ms(m));
         at = earlier(at, m->resend_at_ms);
     }
-    return m->poked ? earlier(at, m->now_ms) : at;
+    return m->poked || m->holds_claims ? earlier(at, m->now_ms) : at;
 }
 
 /* ---- questions ---- */

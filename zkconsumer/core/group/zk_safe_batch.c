@@ -68,6 +68,7 @@ static void send_batch(struct zk_safe *m, enum safe_op what, struct safe_partiti
         put_all_back(m, list, count);
         return;
     }
+    m->releases_open += what == OP_RELEASE;
     batch->op = what;
     batch->count = count;
     struct zk_op op = {.type = ZK_OP_MULTI, .parts = ops, .part_count = at};
@@ -88,6 +89,11 @@ static void flush_releases(struct zk_safe *m, struct group_outputs *out)
     m->releasing_count = 0;
     if (count)
         send_batch(m, OP_RELEASE, m->releasing, count, out);
+}
+
+bool safe_holds_claims(const struct zk_safe *m)
+{
+    return m->holds_claims || m->releases_open > 0;
 }
 
 void safe_flush(struct zk_safe *m, struct group_outputs *out)
@@ -229,6 +235,8 @@ void safe_batch_answer(struct zk_safe *m, const struct safe_sent *sent,
                        const struct zk_result *answer, struct group_outputs *out)
 {
     struct safe_batch *batch = sent->batch;
+    if (batch->op == OP_RELEASE && --m->releases_open == 0)
+        safe_poke_all(m); /* what waited for it may be claimed */
     if (!lease_is_answer(answer->zk_rc)) {
         for (size_t i = 0; i < batch->count; i++)
             safe_op_lost(m, batch->partitions[i]);
@@ -298,7 +306,7 @@ static bool send_parent(struct zk_safe *m, struct safe_topic *t, struct group_ou
 
 static bool send_hint(struct zk_safe *m, struct safe_topic *t, struct group_outputs *out)
 {
-    if (t->hint != HINT_WANTED)
+    if (t->hint != HINT_WANTED || safe_holds_claims(m))
         return true;
     char *path = arena_format(&m->arena, "/consumers/%s/owners/%s", m->group, t->name);
     if (!path || !safe_can_send(m, 1))

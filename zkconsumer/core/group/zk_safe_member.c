@@ -56,8 +56,10 @@ void safe_session_over(struct zk_safe *m, const char *why, struct group_outputs 
     m->lease_told_ms = INT64_MIN;
     safe_forget_sent(m);
     safe_stored_lost(m, out);
+    m->holds_claims = false;
     safe_lose_all(m);
     safe_forget_topics(m);
+    finder_forget_brokers(&m->finder);
     creator_deinit(&m->creator);
     m->reg = REG_NONE;
     m->is_lacking = m->has_acted = m->must_decide = false;
@@ -533,7 +535,7 @@ static void want(struct zk_safe *m, const struct group_claim *claims, size_t cou
     }
 }
 
-/* At the first round: a look at what is taken, where that may spare failed claims. */
+/* A look at what is taken, where that may spare failed claims. */
 static void want_hints(struct zk_safe *m)
 {
     size_t n = 0;
@@ -546,6 +548,15 @@ static void want_hints(struct zk_safe *m)
     }
 }
 
+/* Something of ours is about to be stopped. */
+static bool gives_any(const struct zk_safe *m)
+{
+    for (size_t i = 0; i < m->partition_count; i++)
+        if (m->partitions[i]->state == OWNED && !safe_wants(m, m->partitions[i]))
+            return true;
+    return false;
+}
+
 static void act_on(struct zk_safe *m, const struct zk_view *v, const struct group_claim *claims,
                    size_t count, struct group_outputs *out)
 {
@@ -556,8 +567,8 @@ static void act_on(struct zk_safe *m, const struct zk_view *v, const struct grou
     o->decide.count = count;
     safe_end_round(m, NULL, out);
     m->counts.rounds++;
-    if (!m->has_acted)
-        want_hints(m);
+    want_hints(m);
+    m->holds_claims = gives_any(m);
     m->has_acted = true;
     m->acted_pzxid = v->pzxid;
     safe_collect(m);

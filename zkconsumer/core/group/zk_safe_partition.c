@@ -111,7 +111,7 @@ static void reset(struct safe_partition *p)
     p->version = -1;
     p->is_drained = true;
     p->is_void = p->is_asked = p->is_rewind = p->unsure_offset = p->is_told_odd = false;
-    p->must_move = p->is_unwatched = false;
+    p->must_move = p->is_unwatched = p->is_called = false;
     p->watch_at_ms = INT64_MIN;
     p->unsure_of = OP_NONE;
     p->deadline_ms = INT64_MAX;
@@ -421,9 +421,10 @@ static void act_free(struct zk_safe *m, struct safe_partition *p, struct group_o
         end_waiting(p, out);
         return;
     }
-    if (m->phase != IN || p->topic->hint != HINT_NONE || p->topic->owners != PARENT_THERE ||
-        !may_send(m, p))
+    bool waits = !p->is_called && (p->topic->hint != HINT_NONE || safe_holds_claims(m));
+    if (m->phase != IN || waits || p->topic->owners != PARENT_THERE || !may_send(m, p))
         return;
+    p->is_called = false;
     if (p->is_taken) {
         safe_set_state(m, p, LOOKING);
         return;
@@ -878,6 +879,7 @@ void safe_owner_event(struct zk_safe *m, struct safe_partition *p, struct group_
     switch (p->state) {
     case WAITING: /* claimed at once, no look before */
         p->retry_at_ms = INT64_MIN;
+        p->is_called = true;
         safe_set_state(m, p, FREE);
         break;
     case OWNED:

@@ -110,6 +110,7 @@ struct safe_partition {
     bool is_wanted; /* by the last view */
     bool must_move; /* released and claimed again: another thread, or keep.unmoved is off */
     bool is_taken;  /* known to be another's: looked at before it is claimed */
+    bool is_called; /* its owner node's event has come: claimed at once */
 
     enum safe_op op;       /* under way; at most one */
     unsigned answers_left; /* of its parts */
@@ -231,6 +232,8 @@ struct zk_safe {
     struct safe_partition *poked, **poked_end;
     struct safe_partition *claiming[SAFE_BATCH_MAX], *releasing[SAFE_BATCH_MAX];
     size_t claiming_count, releasing_count;
+    size_t releases_open;          /* transactions that release, under way */
+    bool holds_claims;             /* until what has just been stopped had a chance to be drained */
     int64_t partition_deadline_ms; /* the earliest of all, or earlier */
     int64_t overdue_at_ms;         /* when the next of those that wait will have waited too long */
     size_t overdue_told;
@@ -375,6 +378,9 @@ char *safe_thread_id(struct zk_safe *m, int32_t thread);
 /* Puts the partition into the next transaction; it is under way from then on. */
 void safe_add_claim(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
 void safe_add_release(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+
+/* Claims that a round calls for wait while releases are under way, in which others release too. */
+bool safe_holds_claims(const struct zk_safe *m);
 
 /* Sends what has come together. */
 void safe_flush(struct zk_safe *m, struct group_outputs *out);
