@@ -1,9 +1,12 @@
 #include "zkconsumer/core/zk/filter.h"
+#include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/zk/java_regex.h"
 #include <assert.h>
 #include <stdlib.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+
+#define TRANSLATION_BYTES_MAX (8 << 20)
 
 struct zk_filter {
     enum zk_pattern pattern;
@@ -49,51 +52,66 @@ static char *normalise(const char *raw)
     return text;
 }
 
-enum zkc_err zk_filter_new(enum zk_pattern pattern, const char *raw, bool exclude_internal_topics,
-                           struct zk_filter **out, struct why *why)
+/* What PCRE2 refuses is a look-behind of varying length, mostly, or too long for it. */
+static enum zkc_err say_refused(int code, const char *text, struct why *why)
 {
-    assert(pattern != ZK_PATTERN_STATIC);
-    why_clear(why);
+    PCRE2_UCHAR reason[120] = "";
+    pcre2_get_error_message(code, reason, sizeof reason);
+    why_set(why, "topic filter %s has no translation: %s", why_quote(bytes_of_text(text)).text,
+            (char *)reason);
+    bool is_memory = code == PCRE2_ERROR_NOMEMORY || code == 121; /* failed to get memory */
+    return is_memory ? ZKC_ERR_NOMEM : ZKC_ERR_CORRUPT;
+}
+
+static enum zkc_err compile(struct zk_filter *f, const char *text, struct why *why)
+{
+    struct buf translation;
+    buf_init(&translation, TRANSLATION_BYTES_MAX);
+    enum zkc_err err = zk_java_regex_translate(text, &translation, why);
+    int code = 0;
+    PCRE2_SIZE offset = 0;
+    if (!err) {
+        f->code = pcre2_compile(
+            translation.len ? translation.data : (PCRE2_SPTR) "", translation.len,
+            PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF | PCRE2_DOTALL, &code, &offset, NULL);
+        if (!f->code)
+            err = say_refused(code, text, why);
+    }
+    buf_deinit(&translation);
+    return err;
+}
+
+static enum zkc_err make(struct zk_filter *f, const char *raw, struct why *why)
+{
     if (strlen(raw) > ZK_FILTER_BYTES_MAX) {
         why_set(why, "a topic filter of %zu bytes, at most %d are taken", strlen(raw),
                 ZK_FILTER_BYTES_MAX);
         return ZKC_ERR_TOO_LARGE;
     }
-    struct zk_filter *f = calloc(1, sizeof *f);
-    char *text = normalise(raw);
-    enum zkc_err err = ZKC_ERR_NOMEM;
-    int code = 0;
-    PCRE2_SIZE offset = 0;
-    if (!f || !text)
-        goto fail;
-    err = zk_java_regex_check(text, why);
-    if (err)
-        goto fail;
-    err = ZKC_ERR_NOMEM;
-    f->pattern = pattern;
-    f->exclude_internal_topics = exclude_internal_topics;
-    f->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
-                            PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF, &code, &offset, NULL);
-    if (!f->code) {
-        PCRE2_UCHAR reason[120] = "";
-        pcre2_get_error_message(code, reason, sizeof reason);
-        if (code != PCRE2_ERROR_NOMEMORY && code != 121 /* failed to get memory */)
-            err = ZKC_ERR_CORRUPT;
-        why_set(why, "topic filter %s is no regular expression: %s at character %zu",
-                why_quote(bytes_of_text(text)).text, (char *)reason, (size_t)offset);
-        goto fail;
-    }
+    f->expression = normalise(raw);
     f->match = pcre2_match_data_create(1, NULL);
     f->limits = pcre2_match_context_create(NULL);
-    if (!f->match || !f->limits)
-        goto fail;
+    if (!f->expression || !f->match || !f->limits)
+        return ZKC_ERR_NOMEM;
     pcre2_set_match_limit(f->limits, ZK_FILTER_STEPS_MAX);
-    f->expression = text;
-    *out = f;
-    return ZKC_OK;
-fail:
-    free(text);
-    zk_filter_free(f);
+    return compile(f, f->expression, why);
+}
+
+enum zkc_err zk_filter_new(enum zk_pattern pattern, const char *raw, bool exclude_internal_topics,
+                           struct zk_filter **out, struct why *why)
+{
+    assert(pattern != ZK_PATTERN_STATIC);
+    why_clear(why);
+    struct zk_filter *f = calloc(1, sizeof *f);
+    if (!f)
+        return ZKC_ERR_NOMEM;
+    f->pattern = pattern;
+    f->exclude_internal_topics = exclude_internal_topics;
+    enum zkc_err err = make(f, raw, why);
+    if (err)
+        zk_filter_free(f);
+    else
+        *out = f;
     return err;
 }
 

@@ -19,12 +19,12 @@
 struct zk_filter;
 
 /* Normalises the raw text as 0.8.2 does (trim; every ',' becomes '|'; spaces go; quotes at both
- * ends go) and compiles it if Java reads it alike (java_regex.h); it must match a whole name, as
+ * ends go) and compiles its translation (java_regex.h); it must match a whole name, as
  * Java's String.matches does. `pattern` is ZK_PATTERN_WHITE_LIST or ZK_PATTERN_BLACK_LIST. On
  * success the caller owns *out.
  *
- * ZKC_ERR_CORRUPT    no regular expression, or one that Java might read in another way; `why` says
- *                    where
+ * ZKC_ERR_CORRUPT    no regular expression of Java's, or one that has no translation; `why` says
+ *                    which, and where
  * ZKC_ERR_TOO_LARGE, ZKC_ERR_NOMEM */
 ZKC_MUST_CHECK enum zkc_err zk_filter_new(enum zk_pattern pattern, const char *raw,
                                           bool exclude_internal_topics, struct zk_filter **out,

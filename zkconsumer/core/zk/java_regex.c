@@ -1,211 +1,534 @@
 #include "zkconsumer/core/zk/java_regex.h"
+#include "zkconsumer/core/base/utf8.h"
+#include "zkconsumer/core/zk/java_regex_parts.h"
+#include <inttypes.h>
+#include <string.h>
 
-/* Goes once over the expression. Each take_ function stands at the first byte of what it takes and
- * leaves `at` behind it; false: it is not read alike, from where `at` stands. */
-struct scan {
-    const char *at;
-};
+#define ARENA_BYTES_MAX (16 << 20)
+#define REPEAT_MAX      65535 /* PCRE2's; no name of a topic is as long */
 
-static bool is_digit(char c)
+#define LINE_ENDS "\\n\\r\\x{85}\\x{2028}\\x{2029}"
+
+/* Before the end, or before the line end that is last. */
+const char java_line_end[] =
+    "(?:\\z|(?=(?:\\r\\n|[\\r\\x{85}\\x{2028}\\x{2029}])\\z)|(?<!\\r)(?=\\n\\z))";
+const char java_line_end_unix[] = "(?=\\n?\\z)";
+
+/* ---- reading ---- */
+
+uint32_t java_char(const struct java_scan *s, size_t at)
 {
-    return c >= '0' && c <= '9';
+    return at < s->len ? s->text[at] : 0;
 }
 
-static bool is_letter(char c)
+bool java_has(const struct java_scan *s, enum java_flag flag)
+{
+    return s->flags & flag;
+}
+
+bool java_fail(struct java_scan *s, const char *reason)
+{
+    if (!s->reason) {
+        s->reason = reason;
+        s->reason_at = s->at < s->len ? s->at : s->len;
+    }
+    return false;
+}
+
+static bool is_space(uint32_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool ends_line(const struct java_scan *s, uint32_t c)
+{
+    if (java_has(s, JAVA_D))
+        return c == '\n';
+    return c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+/* With the flag x: over white space, and over comments up to what ends their line, which is white
+ * space mostly, but a character of its own where it is not ASCII. */
+static void skip_comments(struct java_scan *s)
+{
+    if (!java_has(s, JAVA_X))
+        return;
+    while (is_space(java_char(s, s->at)) || java_char(s, s->at) == '#') {
+        while (is_space(java_char(s, s->at)))
+            s->at++;
+        if (java_char(s, s->at) == '#')
+            while (s->at < s->len && !ends_line(s, s->text[s->at]))
+                s->at++;
+    }
+}
+
+uint32_t java_peek(struct java_scan *s)
+{
+    skip_comments(s);
+    return java_char(s, s->at);
+}
+
+uint32_t java_next(struct java_scan *s)
+{
+    s->at++;
+    return java_peek(s);
+}
+
+uint32_t java_read(struct java_scan *s)
+{
+    uint32_t c = java_peek(s);
+    s->at++;
+    return c;
+}
+
+uint32_t java_next_escaped(struct java_scan *s)
+{
+    return java_char(s, ++s->at);
+}
+
+static bool is_letter(uint32_t c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* As strchr(), which finds the end of the text in every set. */
-static bool is_one_of(const char *set, char c)
+static bool is_digit(uint32_t c)
 {
-    return c && strchr(set, c);
+    return c >= '0' && c <= '9';
 }
 
-static bool take_name(struct scan *s) /* <name> */
+char *java_group_name(struct java_scan *s, uint32_t c)
 {
-    const char *at = s->at + 1;
-    if (*s->at != '<' || !is_letter(*at))
-        return false;
-    while (is_letter(*at) || is_digit(*at))
-        at++;
-    if (*at != '>')
-        return false;
-    s->at = at + 1;
+    char name[128];
+    size_t len = 0;
+    for (; len + 1 < sizeof name && (is_letter(c) || (len && is_digit(c))); c = java_read(s))
+        name[len++] = (char)c;
+    if (!len || c != '>') {
+        java_fail(s, "no name of a group");
+        return NULL;
+    }
+    return arena_text(s->arena, bytes_of(name, len));
+}
+
+/* ---- quantifiers ---- */
+
+static void write_kind(struct java_scan *s, uint32_t c)
+{
+    if (c != '?' && c != '+')
+        return;
+    buf_append_byte(s->out, (uint8_t)c); /* lazy, possessive */
+    java_next(s);
+}
+
+/* From '{' on: {n}, {n,}, {n,m}. */
+static bool counted(struct java_scan *s)
+{
+    s->at++; /* what follows stands at once: Java's skip() */
+    int64_t least = 0, most = 0;
+    uint32_t c = java_char(s, s->at++);
+    if (!is_digit(c))
+        return java_fail(s, "a repetition without a number");
+    for (; is_digit(c); c = java_read(s))
+        if ((least = least * 10 + (c - '0')) > INT32_MAX)
+            return java_fail(s, "a repetition beyond all bounds");
+    bool is_open = false;
+    most = least;
+    if (c == ',') {
+        c = java_read(s);
+        is_open = c == '}';
+        if (!is_open)
+            most = 0;
+        for (; is_digit(c); c = java_read(s))
+            if ((most = most * 10 + (c - '0')) > INT32_MAX)
+                return java_fail(s, "a repetition beyond all bounds");
+    }
+    if (c != '}')
+        return java_fail(s, "a repetition without its end");
+    if (most < least)
+        return java_fail(s, "a repetition of less than its least");
+    if (least > REPEAT_MAX)
+        least = REPEAT_MAX;
+    if (most > REPEAT_MAX)
+        most = REPEAT_MAX;
+    if (is_open)
+        buf_appendf(s->out, "{%" PRId64 ",}", least);
+    else
+        buf_appendf(s->out, "{%" PRId64 ",%" PRId64 "}", least, most);
+    write_kind(s, java_peek(s));
     return true;
 }
 
-/* After \x: HH or {H...}. */
-static bool take_hex(struct scan *s)
+static bool closure(struct java_scan *s)
 {
-    static const char hex[] = "0123456789abcdefABCDEF";
-    if (*s->at == '{') {
-        size_t n = strspn(s->at + 1, hex);
-        if (!n || s->at[n + 1] != '}')
-            return false;
-        s->at += n + 2;
+    uint32_t c = java_peek(s);
+    if (c == '{')
+        return counted(s);
+    if (c != '?' && c != '*' && c != '+')
         return true;
-    }
-    if (strspn(s->at, hex) < 2)
-        return false;
-    s->at += 2;
+    buf_append_byte(s->out, (uint8_t)c);
+    write_kind(s, java_next(s));
     return true;
 }
 
-/* After \p or \P: L, {L}, {Lu}. The longer names are not the same in both. */
-static bool take_category(struct scan *s)
+/* Java matches each turn of a possessive group for itself; PCRE2 goes back into the first of
+ * (a|ab){2}+ when the second fails. So what was written from `from` on becomes atomic. */
+static bool group_closure(struct java_scan *s, size_t from)
 {
-    bool is_braced = *s->at == '{';
-    const char *at = s->at + is_braced;
-    if (!is_one_of("LMNPSZC", *at))
+    static const char atomic[] = "(?>";
+    size_t to = s->out->len;
+    if (!closure(s))
         return false;
-    at++;
-    if (is_braced) {
-        at += *at >= 'a' && *at <= 'z';
-        if (*at++ != '}')
+    struct buf *out = s->out;
+    bool is_possessive = out->len > to + 1 && out->data[out->len - 1] == '+';
+    if (!is_possessive || !buf_reserve(out, sizeof atomic))
+        return true;
+    size_t shift = sizeof atomic - 1;
+    memmove(out->data + to + shift + 1, out->data + to, out->len - to);
+    out->data[to + shift] = ')';
+    memmove(out->data + from + shift, out->data + from, to - from);
+    memcpy(out->data + from, atomic, shift);
+    out->len += shift + 1;
+    return true;
+}
+
+/* ---- groups ---- */
+
+static bool expression(struct java_scan *s);
+
+static unsigned flag_of(uint32_t c)
+{
+    switch (c) {
+    case 'i': return JAVA_I;
+    case 'm': return JAVA_M;
+    case 's': return JAVA_S;
+    case 'd': return JAVA_D;
+    case 'u': return JAVA_U;
+    case 'x': return JAVA_X;
+    case 'U': return JAVA_CLASSES | JAVA_U;
+    }
+    return 0;
+}
+
+static bool take_flags(struct java_scan *s)
+{
+    uint32_t c = java_peek(s);
+    for (; flag_of(c); c = java_next(s))
+        s->flags |= flag_of(c);
+    if (c == 'c')
+        return java_fail(s, "canonical equivalence has no translation");
+    if (c == '-')
+        for (c = java_next(s); flag_of(c); c = java_next(s))
+            s->flags &= ~flag_of(c);
+    return true;
+}
+
+static bool name_group(struct java_scan *s, uint32_t first)
+{
+    char *name = java_group_name(s, first);
+    struct java_group_name *entry = arena_alloc(s->arena, sizeof *entry);
+    if (!name || !entry)
+        return java_fail(s, "a name that is too long");
+    for (const struct java_group_name *n = s->names; n; n = n->next)
+        if (strcmp(n->name, name) == 0)
+            return java_fail(s, "a name that another group has");
+    *entry = (struct java_group_name){.name = name, .group = ++s->groups, .next = s->names};
+    s->names = entry;
+    buf_append_text(s->out, "(");
+    return true;
+}
+
+/* After "(?<": a look behind, or a name. */
+static bool open_angle(struct java_scan *s)
+{
+    uint32_t c = java_read(s);
+    if (c != '=' && c != '!')
+        return name_group(s, c);
+    buf_appendf(s->out, "(?<%c", (char)c);
+    return true;
+}
+
+/* After "(?". *is_flags: it was (?flags), and no group. */
+static bool open_special(struct java_scan *s, bool *is_flags)
+{
+    uint32_t c = java_char(s, s->at++);
+    switch (c) {
+    case ':':
+    case '=':
+    case '!':
+    case '>': buf_appendf(s->out, "(?%c", (char)c); return true;
+    case '<': return open_angle(s);
+    }
+    s->at--;
+    if (!take_flags(s))
+        return false;
+    c = java_read(s);
+    *is_flags = c == ')';
+    if (c != ':' && c != ')')
+        return java_fail(s, "an unknown kind of group");
+    if (c == ':')
+        buf_append_text(s->out, "(?:");
+    return true;
+}
+
+static bool group(struct java_scan *s)
+{
+    unsigned flags = s->flags;
+    size_t from = s->out->len;
+    bool is_flags = false;
+    if (++s->depth > JAVA_REGEX_DEPTH_MAX)
+        return java_fail(s, "groups too deep in one another");
+    if (java_next(s) == '?') {
+        s->at++;
+        if (!open_special(s, &is_flags))
+            return false;
+    } else {
+        s->groups++;
+        buf_append_text(s->out, "(");
+    }
+    s->depth -= is_flags;
+    if (is_flags)
+        return true; /* they hold to the end of the group around */
+    if (!expression(s))
+        return false;
+    if (java_read(s) != ')')
+        return java_fail(s, "a group without its end");
+    buf_append_text(s->out, ")");
+    s->flags = flags;
+    s->depth--;
+    return group_closure(s, from);
+}
+
+/* ---- sequences ---- */
+
+static bool escaped(struct java_scan *s)
+{
+    uint32_t c = java_char(s, s->at + 1);
+    if (c == 'p' || c == 'P') {
+        s->at++;
+        struct java_set *set = java_property(s);
+        if (set)
+            java_set_write(s, set);
+        return set;
+    }
+    struct java_escape e = java_escape(s, false, false);
+    switch (e.type) {
+    case JAVA_ESCAPE_FAILED: return false;
+    case JAVA_ESCAPE_CHAR: java_set_write(s, java_set_single(s, e.c)); break;
+    case JAVA_ESCAPE_SET: java_set_write(s, e.set); break;
+    case JAVA_ESCAPE_TEXT: buf_append_text(s->out, e.text); break;
+    }
+    return true;
+}
+
+static void caret(struct java_scan *s)
+{
+    static const char *const any =
+        "(?:\\A|(?<=[\\n\\x{85}\\x{2028}\\x{2029}])(?!\\z)|(?<=\\r)(?!\\n|\\z))";
+    java_next(s);
+    if (!java_has(s, JAVA_M))
+        buf_append_text(s->out, "(?:\\A)");
+    else
+        buf_append_text(s->out, java_has(s, JAVA_D) ? "(?:\\A|(?<=\\n)(?!\\z))" : any);
+}
+
+static void dollar(struct java_scan *s)
+{
+    static const char *const any = "(?:\\z|(?=[\\r\\x{85}\\x{2028}\\x{2029}])|(?<!\\r)(?=\\n))";
+    java_next(s);
+    if (!java_has(s, JAVA_M))
+        buf_append_text(s->out, java_has(s, JAVA_D) ? java_line_end_unix : java_line_end);
+    else
+        buf_append_text(s->out, java_has(s, JAVA_D) ? "(?:\\z|(?=\\n))" : any);
+}
+
+static void dot(struct java_scan *s)
+{
+    java_next(s);
+    if (java_has(s, JAVA_S))
+        buf_append_text(s->out, ".");
+    else
+        buf_append_text(s->out, java_has(s, JAVA_D) ? "[^\\n]" : "[^" LINE_ENDS "]");
+}
+
+static bool class(struct java_scan *s)
+{
+    struct java_set *set = java_class(s);
+    if (set)
+        java_set_write(s, set);
+    return set;
+}
+
+/* One atom, without its quantifier. Java's atoms are runs of characters, but a quantifier takes the
+ * last one only. */
+static bool atom(struct java_scan *s, uint32_t c)
+{
+    switch (c) {
+    case '[': return class(s);
+    case '\\': return escaped(s);
+    case '^': caret(s); return true;
+    case '$': dollar(s); return true;
+    case '.': dot(s); return true;
+    case '?':
+    case '*':
+    case '+': return java_fail(s, "a repetition of nothing");
+    case '{': buf_append_text(s->out, "(?:)"); return true; /* a{2}{3}: of the empty run */
+    }
+    java_set_write(s, java_set_single(s, c));
+    java_next(s);
+    return true;
+}
+
+static bool sequence(struct java_scan *s)
+{
+    for (;;) {
+        uint32_t c = java_peek(s);
+        if (s->at >= s->len || c == '|' || c == ')')
+            return true;
+        bool ok = c == '(' ? group(s) : atom(s, c) && closure(s);
+        if (!ok || s->out->failed || s->arena->failed)
             return false;
     }
-    s->at = at;
-    return true;
 }
 
-/* What may follow '\' in and outside of a class, from the byte after it. */
-static bool take_common_escape(struct scan *s)
+static bool expression(struct java_scan *s)
 {
-    char c = *s->at;
-    if (!c)
-        return false;
-    if (c == 'x' || c == 'p' || c == 'P') {
-        s->at++;
-        return c == 'x' ? take_hex(s) : take_category(s);
+    for (;;) {
+        if (!sequence(s))
+            return false;
+        if (java_peek(s) != '|')
+            return true;
+        java_next(s);
+        buf_append_text(s->out, "|");
     }
-    if (is_digit(c) || (is_letter(c) && !is_one_of("dDwWsStnrfae", c)))
+}
+
+static bool whole(struct java_scan *s)
+{
+    s->at = s->groups = 0;
+    s->flags = s->depth = 0;
+    s->names = NULL;
+    if (!expression(s))
         return false;
-    s->at++;
-    return true;
+    return s->at == s->len || java_fail(s, "a ')' without its group");
+}
+
+/* ---- \Q...\E ---- */
+
+struct quoting {
+    const uint32_t *from;
+    size_t len, at;
+    uint32_t *to; /* room for three times as many, and three */
+    size_t count;
+};
+
+static void put(struct quoting *q, uint32_t c)
+{
+    q->to[q->count++] = c;
+}
+
+/* As Java does before all else, also in the middle of a class. A digit that is first could be taken
+ * for a part of what stands before it, \1\Q2: it is written as \x32. */
+static void quoted_char(struct quoting *q, uint32_t c, bool is_first)
+{
+    if (is_digit(c) && is_first) {
+        put(q, '\\');
+        put(q, 'x');
+        put(q, '3');
+    } else if (c < 128 && !is_letter(c) && !is_digit(c)) {
+        put(q, '\\');
+    }
+    put(q, c);
 }
 
 /* From after \Q to after \E, or to the end. */
-static void take_quoted(struct scan *s)
+static void quoted(struct quoting *q)
 {
-    const char *end = strstr(s->at, "\\E");
-    s->at = end ? end + 2 : s->at + strlen(s->at);
+    for (bool is_first = true; q->at < q->len; is_first = false) {
+        uint32_t c = q->from[q->at++];
+        if (c == '\\' && q->at < q->len && q->from[q->at] == 'E') {
+            q->at++;
+            return;
+        }
+        quoted_char(q, c, is_first);
+    }
 }
 
-static bool take_escape(struct scan *s)
+static void take_quotes_out(struct quoting *q)
 {
-    s->at++;
-    char c = *s->at;
-    if (c == 'Q') {
-        take_quoted(s);
-        return true;
+    while (q->at < q->len) {
+        uint32_t c = q->from[q->at++];
+        if (c != '\\' || q->at == q->len) {
+            put(q, c);
+        } else if (q->from[q->at] == 'Q') {
+            q->at++;
+            quoted(q);
+        } else {
+            put(q, c);
+            put(q, q->from[q->at++]);
+        }
     }
-    if (is_one_of("bBAzZG", c)) {
-        s->at++;
-        return true; /* Java's \b{g} is refused as a repetition */
-    }
-    if (c == 'k') {
-        s->at++;
-        return take_name(s);
-    }
-    if (is_digit(c)) {
-        bool is_group = c != '0' && !is_digit(s->at[1]); /* with more digits it may be octal */
-        s->at += is_group;
-        return is_group;
-    }
-    return take_common_escape(s);
 }
 
-/* From '['. A ']' that comes first is an ordinary character in both. */
-static bool take_class(struct scan *s)
+/* The characters of the expression; false: it is no UTF-8, or there is no memory. */
+static bool decode(struct java_scan *s, struct bytes regex)
 {
-    s->at++;
-    if (*s->at == '^')
-        s->at++;
-    if (*s->at == ']')
-        s->at++;
-    while (*s->at && *s->at != ']') {
-        if (*s->at == '[' || (s->at[0] == '&' && s->at[1] == '&'))
-            return false;
-        if (*s->at++ == '\\' && !take_common_escape(s))
-            return false;
-    }
-    if (*s->at)
-        s->at++;
-    return true;
-}
-
-/* After "(?": flags and their end. */
-static bool take_flags(struct scan *s)
-{
-    const char *at = s->at;
-    at += strspn(at, "ims");
-    if (*at == '-') {
-        at++;
-        at += strspn(at, "ims");
-    }
-    if (at == s->at || !is_one_of(":)", *at))
+    uint32_t *chars = arena_alloc_array(s->arena, regex.len, sizeof *chars);
+    uint32_t *plain = arena_alloc_array(s->arena, 4 * regex.len + 4, sizeof *plain);
+    if (!chars || !plain)
         return false;
-    s->at = at + 1;
+    struct quoting q = {.from = chars, .to = plain};
+    while (regex.len) {
+        struct utf8_char c = utf8_decode(regex.data, regex.len);
+        if (!c.valid)
+            return java_fail(s, "no UTF-8");
+        chars[q.len++] = c.code;
+        regex = bytes_of(regex.data + c.len, regex.len - c.len);
+    }
+    take_quotes_out(&q);
+    s->text = q.to;
+    s->len = q.count;
     return true;
 }
 
-static bool take_group(struct scan *s)
+/* What stands from where it failed on, for a person. */
+static struct why_quote rest_of(const struct java_scan *s)
 {
-    s->at++;
-    if (*s->at == '*')
-        return false; /* PCRE2's verbs */
-    if (*s->at != '?')
-        return true;
-    s->at++;
-    if (is_one_of(":=!>", *s->at)) {
-        s->at++;
-        return true;
-    }
-    if (s->at[0] == '<' && is_one_of("=!", s->at[1])) {
-        s->at += 2;
-        return true;
-    }
-    return *s->at == '<' ? take_name(s) : take_flags(s);
+    uint8_t text[4 * 24];
+    size_t len = 0;
+    for (size_t i = s->reason_at; i < s->len && len + 4 < sizeof text; i++)
+        len += utf8_encode(s->text[i], text + len);
+    return why_quote(bytes_of(text, len));
 }
 
-/* From '{': {n}. Elsewhere PCRE2 takes it for an ordinary character, and Java refuses it. With a
- * comma it never comes here: filters have made it a '|'. */
-static bool take_repetition(struct scan *s)
+static enum zkc_err say_why(const struct java_scan *s, const char *regex, struct why *why)
 {
-    size_t n = strspn(s->at + 1, "0123456789");
-    if (!n || s->at[n + 1] != '}')
-        return false;
-    s->at += n + 2;
-    return true;
-}
-
-static bool take(struct scan *s)
-{
-    switch (*s->at) {
-    case '\\': return take_escape(s);
-    case '[': return take_class(s);
-    case '(': return take_group(s);
-    case '{': return take_repetition(s);
-    }
-    s->at++;
-    return true;
-}
-
-enum zkc_err zk_java_regex_check(const char *regex, struct why *why)
-{
-    struct scan s = {.at = regex};
-    why_clear(why);
-    while (*s.at) {
-        const char *from = s.at;
-        if (take(&s))
-            continue;
-        why_set(why,
-                "regular expression \"%s\": from character %zu on, \"%s\", it is not one that Java "
-                "and this library are known to read alike",
-                why_quote(bytes_of_text(regex)).text, (size_t)(from - regex) + 1,
-                why_quote(bytes_of_text(from)).text);
+    if (s->reason) {
+        why_set(why, "regular expression \"%s\": at character %zu, \"%s\": %s",
+                why_quote(bytes_of_text(regex)).text, s->reason_at + 1, rest_of(s).text, s->reason);
         return ZKC_ERR_CORRUPT;
     }
-    return ZKC_OK;
+    enum zkc_err err = s->out->failed ? s->out->failed : s->arena->failed;
+    why_set(why, "regular expression \"%s\": its translation %s",
+            why_quote(bytes_of_text(regex)).text,
+            err == ZKC_ERR_NOMEM ? "found no memory" : "is too long");
+    return err;
+}
+
+enum zkc_err zk_java_regex_translate(const char *regex, struct buf *out, struct why *why)
+{
+    struct arena arena;
+    arena_init(&arena, ARENA_BYTES_MAX);
+    struct java_scan s = {.out = out, .arena = &arena};
+    size_t from = out->len;
+    why_clear(why);
+    /* Twice: whether a reference leads to a group is known at the end only. */
+    bool ok = decode(&s, bytes_of_text(regex)) && whole(&s);
+    if (ok) {
+        s.groups_total = s.groups;
+        out->len = from;
+        ok = whole(&s);
+    }
+    ok = ok && !out->failed && !arena.failed;
+    enum zkc_err err = ok ? ZKC_OK : say_why(&s, regex, why);
+    arena_deinit(&arena);
+    return err;
 }

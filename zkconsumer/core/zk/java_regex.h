@@ -1,23 +1,28 @@
-/* The part of regular expressions that Java and PCRE2 read alike. The two differ in silence where
- * it hurts most: Java knows unions and intersections of classes, [a-z&&[^b]], which PCRE2 takes for
- * a class and a ']', and refuses much that PCRE2 accepts. A member that came to another verdict
- * than the others about one topic would claim other partitions than they leave to it, so what is
- * not known to be alike is refused. Source: java.util.regex.Pattern, pcre2pattern(3); compared on
- * the expressions of tests/vectors/zk/filters.txt. */
+/* Java's regular expressions in PCRE2's. The two differ in silence where it hurts most: Java knows
+ * unions and intersections of classes, [a-z&&[^b]], which PCRE2 takes for a class and a ']'; its
+ * \p{Lower} is ASCII, its (?i) too. A member that came to another verdict than the others about one
+ * topic would claim other partitions than they leave to it. So an expression is read here as Java
+ * reads it, and written anew in what PCRE2 knows for sure.
+ * Source: java.util.regex.Pattern of Java 17, pcre2pattern(3); compared with Java on the
+ * expressions of tests/vectors/zk/filters.txt. */
 #ifndef ZKC_ZK_JAVA_REGEX_H
 #define ZKC_ZK_JAVA_REGEX_H
 
+#include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/base/why.h"
 #include <zkconsumer/error.h>
 
-/* Whether both read `regex` alike, as far as they read it at all: what both refuse, such as an open
- * parenthesis, passes here and is refused by the compilation. Taken are literals, . ^ $ |, groups
- * (capturing, named, ?: ?> and the four ways of looking around), the flags i, m and s, the
- * quantifiers ? * + {n} with their lazy and possessive forms, classes without others in them,
- * \Q..\E outside of classes, \d \w \s \b and the like, \p with a general category, \xHH, \x{...},
- * and references to groups 1 to 9 or by name.
+/* Groups and classes in one another; deeper ones are refused. */
+#define JAVA_REGEX_DEPTH_MAX 80
+
+/* Appends the translation to `out`, to be compiled with PCRE2_UTF and PCRE2_DOTALL. What Java
+ * refuses is refused, and so is what has no translation: (?c), \b{g}, \N{...}, blocks of Unicode
+ * but the first two, and properties that are younger than Java 17. Look-behind of varying length is
+ * left to the compilation, which refuses it before PCRE2 10.43.
  *
- * ZKC_ERR_CORRUPT  `why` says what it was and where */
-ZKC_MUST_CHECK enum zkc_err zk_java_regex_check(const char *regex, struct why *why);
+ * ZKC_ERR_CORRUPT                     `why` says what it was and where
+ * ZKC_ERR_TOO_LARGE, ZKC_ERR_NOMEM    the translation does not fit into `out` */
+ZKC_MUST_CHECK enum zkc_err zk_java_regex_translate(const char *regex, struct buf *out,
+                                                    struct why *why);
 
 #endif

@@ -1,0 +1,245 @@
+#include "zkconsumer/core/zk/java_regex_parts.h"
+#include <stdio.h>
+#include <string.h>
+
+#define CODE_MAX 0x10FFFF
+
+static struct java_escape failed(struct java_scan *s, const char *reason)
+{
+    java_fail(s, reason);
+    return (struct java_escape){.type = JAVA_ESCAPE_FAILED};
+}
+
+static struct java_escape character(uint32_t c)
+{
+    return (struct java_escape){.type = JAVA_ESCAPE_CHAR, .c = c};
+}
+
+static struct java_escape set_of(struct java_set *set)
+{
+    return (struct java_escape){.type = set ? JAVA_ESCAPE_SET : JAVA_ESCAPE_FAILED, .set = set};
+}
+
+static struct java_escape words(const char *text)
+{
+    struct java_escape e = {.type = JAVA_ESCAPE_TEXT};
+    snprintf(e.text, sizeof e.text, "%s", text);
+    return e;
+}
+
+static int hex_digit(uint32_t c)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char *at = c && c < 128 ? strchr(digits, (int)c) : NULL;
+    if (!at)
+        return -1;
+    return at - digits < 16 ? (int)(at - digits) : (int)(at - digits) - 6;
+}
+
+static bool is_octal(uint32_t c)
+{
+    return c >= '0' && c <= '7';
+}
+
+/* \0n, \0nn, \0mnn with m up to 3. */
+static struct java_escape octal(struct java_scan *s)
+{
+    uint32_t first = java_read(s);
+    if (!is_octal(first))
+        return failed(s, "no octal number");
+    uint32_t c = first - '0';
+    for (int i = 0; i < (first <= '3' ? 2 : 1); i++) {
+        uint32_t digit = java_read(s);
+        if (!is_octal(digit)) {
+            s->at--;
+            break;
+        }
+        c = c * 8 + (digit - '0');
+    }
+    return character(c);
+}
+
+static struct java_escape braced_hexadecimal(struct java_scan *s)
+{
+    uint32_t code = 0, c = java_read(s);
+    if (hex_digit(c) < 0)
+        return failed(s, "no hexadecimal number");
+    for (; hex_digit(c) >= 0; c = java_read(s)) {
+        code = code * 16 + (uint32_t)hex_digit(c);
+        if (code > CODE_MAX)
+            return failed(s, "a character above U+10FFFF");
+    }
+    return c == '}' ? character(code) : failed(s, "a hexadecimal number without its end");
+}
+
+/* \xHH, \x{H...} */
+static struct java_escape hexadecimal(struct java_scan *s)
+{
+    uint32_t c = java_read(s);
+    if (c == '{')
+        return braced_hexadecimal(s);
+    int high = hex_digit(c);
+    int low = high < 0 ? -1 : hex_digit(java_read(s));
+    return low < 0 ? failed(s, "no hexadecimal number") : character((uint32_t)(high * 16 + low));
+}
+
+static bool four_digits(struct java_scan *s, uint32_t *code)
+{
+    *code = 0;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_digit(java_read(s));
+        if (digit < 0)
+            return false;
+        *code = *code * 16 + (uint32_t)digit;
+    }
+    return true;
+}
+
+/* \uHHHH; two of them for a character above U+FFFF. */
+static struct java_escape utf16(struct java_scan *s)
+{
+    uint32_t high, low;
+    if (!four_digits(s, &high))
+        return failed(s, "no four hexadecimal digits");
+    if (high < 0xD800 || high > 0xDBFF)
+        return character(high);
+    size_t at = s->at;
+    if (java_read(s) == '\\' && java_read(s) == 'u') {
+        if (!four_digits(s, &low))
+            return failed(s, "no four hexadecimal digits");
+        if (low >= 0xDC00 && low <= 0xDFFF)
+            return character(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
+    }
+    s->at = at;
+    return character(high);
+}
+
+/* Of a group that there is not, or not yet when the group around is asked for the first time,
+ * nothing matches. */
+static struct java_escape reference(struct java_scan *s, size_t group)
+{
+    struct java_escape e = {.type = JAVA_ESCAPE_TEXT};
+    bool exists = group <= s->groups_total;
+    bool is_caseless = java_has(s, JAVA_I);
+    if (exists)
+        snprintf(e.text, sizeof e.text, is_caseless ? "(?i:\\g{%zu})" : "(?:\\g{%zu})", group);
+    else
+        snprintf(e.text, sizeof e.text, "(?!)");
+    return e;
+}
+
+/* More digits belong to it as long as there is such a group already. */
+static struct java_escape numbered_reference(struct java_scan *s, uint32_t first)
+{
+    size_t group = first - '0';
+    for (;;) {
+        uint32_t c = java_peek(s);
+        if (c < '0' || c > '9' || s->groups < group * 10 + (c - '0'))
+            return reference(s, group);
+        group = group * 10 + (c - '0');
+        java_read(s);
+    }
+}
+
+static struct java_escape named_reference(struct java_scan *s)
+{
+    if (java_read(s) != '<')
+        return failed(s, "\\k without a name");
+    char *name = java_group_name(s, java_read(s));
+    if (!name)
+        return (struct java_escape){.type = JAVA_ESCAPE_FAILED};
+    for (const struct java_group_name *n = s->names; n; n = n->next)
+        if (strcmp(n->name, name) == 0)
+            return reference(s, n->group);
+    return failed(s, "the name of no group before it");
+}
+
+/* Between what is of a word and what is not. Java 17 takes all letters for words, Java 19 and later
+ * those of ASCII; names of topics have no others. \b{g} is the end of what a reader takes for a
+ * character; any other brace is a repetition. */
+static struct java_escape boundary(struct java_scan *s, uint32_t c)
+{
+#define WORD "[\\p{L}\\p{Nd}_]"
+    if (c == 'B')
+        return words("(?:(?<=" WORD ")(?=" WORD ")|(?<!" WORD ")(?!" WORD "))");
+    if (java_peek(s) == '{' && java_char(s, s->at + 1) == 'g')
+        return failed(s, "\\b{g} has no translation");
+    return words("(?:(?<=" WORD ")(?!" WORD ")|(?<!" WORD ")(?=" WORD "))");
+#undef WORD
+}
+
+/* What stands for a place or for several characters, and is not known in classes. */
+static struct java_escape place(struct java_scan *s, uint32_t c)
+{
+    switch (c) {
+    case 'A':
+    case 'G': return words("(?:\\A)"); /* \G: a search that matches a whole name begins once */
+    case 'B':
+    case 'b': return boundary(s, c);
+    case 'k': return named_reference(s);
+    case 'R': return words("(?:\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])");
+    case 'X': return words("(?:\\X)");
+    case 'Z': return words(java_has(s, JAVA_D) ? java_line_end_unix : java_line_end);
+    case 'z': return words("(?:\\z)");
+    }
+    return numbered_reference(s, c);
+}
+
+/* \d and the like: ASCII, but for the flag U. */
+static struct java_escape shorthand(struct java_scan *s, uint32_t c)
+{
+    static const struct {
+        char letter;
+        const char *items, *name;
+    } sets[] = {
+        {'d', "0-9", "digit"},
+        {'s', "\\t-\\r\\x20", "space"},
+        {'w', "0-9A-Z_a-z", "word"},
+        {'h', "\\h", NULL},
+        {'v', "\\n-\\r\\x{85}\\x{2028}\\x{2029}", NULL},
+    };
+    uint32_t lower = c | 0x20;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        if ((uint32_t)sets[i].letter != lower)
+            continue;
+        bool is_wide = sets[i].name && java_has(s, JAVA_CLASSES);
+        struct java_set *set =
+            is_wide ? java_unicode_class(s, sets[i].name) : java_set_items(s, sets[i].items);
+        return set_of(c == lower ? set : java_set_not(s, set));
+    }
+    return failed(s, "an escape that Java does not know");
+}
+
+static bool is_one_of(const char *set, uint32_t c)
+{
+    return c && c < 128 && strchr(set, (int)c);
+}
+
+struct java_escape java_escape(struct java_scan *s, bool is_in_class, bool is_in_range)
+{
+    s->at++;
+    if (s->at >= s->len)
+        return failed(s, "a backslash at the end");
+    uint32_t c = s->text[s->at++];
+    bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (is_one_of("ABGRXZbkz123456789", c))
+        return is_in_class ? failed(s, "an escape that Java does not know in a class")
+                           : place(s, c);
+    switch (c) {
+    case '0': return octal(s);
+    case 'N': return failed(s, "characters by name have no translation");
+    case 'a': return character(7);
+    case 'c': return s->at < s->len ? character(java_read(s) ^ 64) : failed(s, "\\c at the end");
+    case 'e': return character(27);
+    case 'f': return character('\f');
+    case 'n': return character('\n');
+    case 'r': return character('\r');
+    case 't': return character('\t');
+    case 'u': return utf16(s);
+    case 'x': return hexadecimal(s);
+    case 'v':
+        if (is_in_range)
+            return character(11); /* what it was before Java 8 */
+    }
+    return is_letter ? shorthand(s, c) : character(c);
+}
