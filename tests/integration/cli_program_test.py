@@ -307,7 +307,7 @@ def test_a_healthy_group(t):
     expect((code, err), (0, ""))
     group = json.loads(out)
     expect(group["problems"], [])
-    expect(group["partitions"][0], {"topic": "t", "partition": 0, "offset": 10, "log_end": 12,
+    expect(group["partitions"][0], {"topic": "t", "partition": 0, "offset": 10, "offset_store": "zookeeper", "log_end": 12,
                                     "lag": 2, "leader": 0, "owner": "g_a-0",
                                     "session": hex(world.a.client_id[0]), "claim_version": 0})
     expect(world.nodes(), before)

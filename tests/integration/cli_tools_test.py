@@ -92,6 +92,15 @@ def test_offset_checker_of_offsets_in_kafka(t):
     expect((mine.code, mine.out), (0, theirs.out))
     expect_in("[orders,0] has offset 5 in Kafka and 3 in ZooKeeper", mine.err)
 
+    # the same in groups describe, which Kafka does not have
+    done = run("zkconsumer", "groups", "describe", *words)
+    expect([row.split()[:6] for row in done.stdout.splitlines()[1:3]],
+           [["kafkas", "orders", "0", "5", "5", "0"], ["kafkas", "orders", "1", "5", "5", "0"]])
+    expect_in("1 partitions have one offset in Kafka, which is shown, and another in ZooKeeper; the first "
+              "is [orders,0]: 5 and 3", done.stderr)
+    group = json.loads(run("zkconsumer", "groups", "describe", "--json", *words).stdout)
+    expect([(p["offset"], p["offset_store"]) for p in group["partitions"]], [(5, "kafka")] * 2)
+
 
 def test_offsets_out_and_in(t):
     world = Billing(t)

@@ -202,6 +202,10 @@ static void print_partition(const char *topic, const struct group_partition *p, 
     text_field(out, "{", "topic", topic);
     number_field(out, "partition", true, p->partition);
     number_field(out, "offset", p->offset != GROUP_UNKNOWN, p->offset);
+    text_field(out, ",", "offset_store",
+               p->offset == GROUP_UNKNOWN ? NULL
+               : p->is_stored             ? "kafka"
+                                          : "zookeeper");
     number_field(out, "log_end", p->log_end != GROUP_UNKNOWN, p->log_end);
     number_field(out, "lag", lag_known, lag);
     number_field(out, "leader", p->leader >= 0, p->leader);

@@ -11,8 +11,8 @@
 /* A node under /consumers/<g>/ids. */
 struct group_member {
     const char *consumer_id;
-    int64_t session;    /* that holds the node; 0: nobody's, the node is persistent */
-    const char *odd;    /* NULL: understood. Else why not; it is left out of the assignment */
+    int64_t session; /* that holds the node; 0: nobody's, the node is persistent */
+    const char *odd; /* NULL: understood. Else why not; it is left out of the assignment */
     /* The assignment strategies that it declares to know, "ceil,range"; NULL: it declares none, as
      * members in compat and Kafka's do. Members in safe mode always do. */
     const char *strategy;
@@ -31,7 +31,11 @@ struct group_partition {
     bool exists;            /* in /brokers/topics/<t> */
     int64_t offset;         /* committed */
     const char *offset_odd; /* NULL; else why the data of the offset node is no offset */
-    int32_t leader;         /* broker id; -1: none, or not known */
+    bool is_stored;         /* it is what Kafka keeps (group_stored.h), and this is the node's: */
+    int64_t znode_offset;
+    const char
+        *stored_missing; /* NULL; else why what Kafka keeps is not known; offset is neither */
+    int32_t leader;      /* broker id; -1: none, or not known */
     int64_t log_end;
     const char *end_missing; /* NULL; else why log_end is not known */
     const char *owner;       /* data of the owner node, a thread id; NULL: there is no node */

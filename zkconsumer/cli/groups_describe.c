@@ -3,7 +3,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/group_check.h"
 #include "zkconsumer/cli/group_print.h"
-#include "zkconsumer/cli/group_read.h"
+#include "zkconsumer/cli/group_stored.h"
 #include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
@@ -54,9 +54,9 @@ static bool read_plan(const struct cli_args *args, struct plan *plan)
 }
 
 /* Each reason once: a broker that is down has many partitions. */
-static void report_missing_ends(const struct group_view *view)
+static void report_missing(const struct group_view *view)
 {
-    const char *said = NULL;
+    const char *said = NULL, *said_offset = NULL;
     for (size_t i = 0; i < view->topic_count; i++) {
         const struct group_topic *t = &view->topics[i];
         for (size_t n = 0; n < t->partition_count; n++) {
@@ -65,8 +65,34 @@ static void report_missing_ends(const struct group_view *view)
                 report_warning("log end of [%s,%d] is not known: %s", t->name,
                                (int)t->partitions[n].partition, missing);
             said = missing ? missing : said;
+            missing = t->partitions[n].stored_missing;
+            if (missing && (!said_offset || strcmp(said_offset, missing) != 0))
+                report_warning("the offset of [%s,%d] in Kafka is not known: %s", t->name,
+                               (int)t->partitions[n].partition, missing);
+            said_offset = missing ? missing : said_offset;
         }
     }
+}
+
+/* In one line: a group that was moved from one store to the other has many. */
+static void report_differences(const struct group_view *view)
+{
+    const struct group_topic *topic = NULL;
+    const struct group_partition *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < view->topic_count; i++)
+        for (size_t n = 0; n < view->topics[i].partition_count; n++) {
+            const struct group_partition *p = &view->topics[i].partitions[n];
+            if (!group_stored_differs(p) || count++ > 0)
+                continue;
+            topic = &view->topics[i];
+            first = p;
+        }
+    if (first)
+        report_warning("%zu partitions have one offset in Kafka, which is shown, and another in "
+                       "ZooKeeper; the first is [%s,%d]: %lld and %lld",
+                       count, topic->name, (int)first->partition, (long long)first->offset,
+                       (long long)first->znode_offset);
 }
 
 static enum cli_exit print(const struct group_read *read, const struct group_problems *problems,
@@ -87,6 +113,8 @@ static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, stru
     struct why why;
     enum zkc_err err =
         group_read(r, plan->group, &(struct group_read_options){0}, arena, &read, &why);
+    enum zkc_err stored_err =
+        err || !read.view.exists ? ZKC_OK : group_stored_read(r, &read, arena);
     const enum assign_strategy *given = plan->is_strategy_given ? &plan->strategy : NULL;
     if (!err && (err = group_check(&read.view, group_check_rule(&read.view, given), arena,
                                    &problems)) != ZKC_OK)
@@ -96,7 +124,8 @@ static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, stru
         return report_exit_of(err);
     }
     enum cli_exit code = print(&read, &problems, plan->is_json);
-    report_missing_ends(&read.view);
+    report_missing(&read.view);
+    report_differences(&read.view);
     if (read.is_changing)
         report_warning("the group changed while it was read: what is shown may be of different "
                        "moments");
@@ -106,9 +135,7 @@ static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, stru
         return code;
     if (problems.count)
         return CLI_PROBLEM;
-    if (read.ends_err == ZKC_OK)
-        return CLI_DONE;
-    return read.ends_err == ZKC_ERR_UNREACHABLE ? CLI_UNREACHABLE : CLI_TIMED_OUT;
+    return report_exit_of_missing(read.ends_err, stored_err);
 }
 
 static enum cli_exit run(const struct cli_args *args)
@@ -146,7 +173,7 @@ static const struct cli_pair exits[] = {
     {"0", "every partition is owned by the member that should own it"},
     {"1", "usage, or stdout could not be written"},
     {"2", "a problem was found, listed on stdout; also: no such group, nobody registered"},
-    {"3", "ZooKeeper, or a broker that leads a partition, could not be reached"},
+    {"3", "ZooKeeper, or a broker that leads a partition or keeps offsets, could not be reached"},
     {"4", "not everything could be read in time, or a partition has no leader"},
 };
 
@@ -157,7 +184,9 @@ const struct cli_command command_groups_describe = {
     .description =
         "Prints a row for each partition of the topics that the group's members subscribe to, or "
         "of "
-        "which it has offsets or owners in ZooKeeper: the committed offset (the next to read), the "
+        "which it has offsets or owners in ZooKeeper: the committed offset (the next to read), "
+        "which is what the group's coordinator has (offsets.storage=kafka), else what ZooKeeper "
+        "has; the "
         "end of the partition log as its leader tells it now, the lag, and the owner, a thread id "
         "(<consumer id>-<number of the stream>). What is not known is \"unknown\", never 0. Below "
         "come "
@@ -171,8 +200,8 @@ const struct cli_command command_groups_describe = {
         "members "
         "fail in every rebalance; an offset that is no number; nobody registered at all.\n"
         "Everything is read, nothing is written or created. A rebalance that is under way shows as "
-        "problems that are gone a few seconds later. Offsets that the group keeps in Kafka "
-        "(offsets.storage=kafka) are not shown. Members that subscribe by a filter (whitelist, "
+        "problems that are gone a few seconds later. Members that subscribe by a filter "
+        "(whitelist, "
         "blacklist) count for the topics that it allows now.",
     .options = options,
     .option_count = OPTIONS,

@@ -103,18 +103,26 @@ static bool fill_request(const char *group, const struct kafka_offset *list, siz
 static void take(struct kafka_offset *list, size_t count, struct bytes topic,
                  const struct offset_fetch_response_partition *p, struct arena *arena)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (list[i].partition != p->partition_index ||
-            bytes_compare(bytes_of_text(list[i].topic), topic) != 0)
-            continue;
-        list[i].offset = -1;
-        list[i].missing = NULL;
-        if (!p->error_code)
-            list[i].offset = p->committed_offset;
-        else if (p->error_code != KAFKA_ERR_UNKNOWN_TOPIC_OR_PARTITION) /* which is none */
-            list[i].missing =
-                arena_format(arena, "%s (%d)", kafka_error_name(p->error_code), p->error_code);
+    size_t lo = 0, hi = count;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        int order = bytes_compare(bytes_of_text(list[mid].topic), topic);
+        if (order < 0 || (order == 0 && list[mid].partition < p->partition_index))
+            lo = mid + 1;
+        else
+            hi = mid;
     }
+    struct kafka_offset *at = &list[lo];
+    if (lo == count || at->partition != p->partition_index ||
+        bytes_compare(bytes_of_text(at->topic), topic) != 0)
+        return; /* not asked for */
+    at->offset = -1;
+    at->missing = NULL;
+    if (!p->error_code)
+        at->offset = p->committed_offset;
+    else if (p->error_code != KAFKA_ERR_UNKNOWN_TOPIC_OR_PARTITION) /* which is none */
+        at->missing =
+            arena_format(arena, "%s (%d)", kafka_error_name(p->error_code), p->error_code);
 }
 
 static enum zkc_err ask(const struct address *coordinator, const char *group, int64_t timeout_ms,

@@ -11,9 +11,9 @@ struct kafka_offset {
     const char *missing; /* NULL, or why it is not known; in the arena */
 };
 
-/* Fills offset and missing of the list, in which topics are runs. *is_asked false: no broker keeps
- * offsets, there is no topic for them; asking would make 0.8.2's brokers create it. Everything is
- * in `arena`.
+/* Fills offset and missing of the list, which is sorted by topic and partition. *is_asked false: no
+ * broker keeps offsets, there is no topic for them; asking would make 0.8.2's brokers create it.
+ * Everything is in `arena`.
  *
  * ZKC_ERR_UNREACHABLE, ZKC_ERR_TIMED_OUT, ZKC_ERR_BROKER (no coordinator), and as zk_reader_run()
  */

@@ -3,7 +3,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/group_print.h"
 #include "zkconsumer/cli/group_read.h"
-#include "zkconsumer/cli/kafka_offsets.h"
+#include "zkconsumer/cli/group_stored.h"
 #include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
@@ -105,15 +105,20 @@ static bool append_row(struct buf *out, const struct plan *plan, const struct gr
     char id[24], offset[24], end[24], lag[24];
     int64_t behind = 0;
     bool is_lag_known = group_lag(p, &behind);
+    const char *odd = p->stored_missing ? p->stored_missing : p->offset_odd;
     buf_appendf(out, ROW, plan->group, t->name, number(id, true, p->partition),
-                number(offset, !p->offset_odd, p->offset), number(end, !p->end_missing, p->log_end),
+                number(offset, !odd, p->offset), number(end, !p->end_missing, p->log_end),
                 number(lag, is_lag_known, behind), p->owner ? p->owner : "none");
-    if (p->offset_odd)
-        report_warning("offset of [%s,%d]: %s", t->name, p->partition, p->offset_odd);
+    if (odd)
+        report_warning("offset of [%s,%d]: %s", t->name, p->partition, odd);
+    if (group_stored_differs(p))
+        report_warning("[%s,%d] has offset %" PRId64 " in Kafka and %" PRId64 " in ZooKeeper; "
+                       "Kafka's is shown",
+                       t->name, p->partition, p->offset, p->znode_offset);
     if (p->end_missing)
         report_warning("log end of [%s,%d] is not known: %s", t->name, p->partition,
                        p->end_missing);
-    return p->offset_odd || (plan->lag_max >= 0 && (!is_lag_known || behind > plan->lag_max));
+    return odd || (plan->lag_max >= 0 && (!is_lag_known || behind > plan->lag_max));
 }
 
 static bool leads(const struct group_read *read, const struct plan *plan, int32_t broker)
@@ -151,59 +156,6 @@ static bool append_rows(struct buf *out, const struct plan *plan, const struct g
     return is_problem;
 }
 
-/* ---- offsets in Kafka ---- */
-
-static size_t count_wanted(const struct plan *plan, const struct group_view *view)
-{
-    size_t count = 0;
-    for (size_t t = 0; t < view->topic_count; t++)
-        count += is_wanted(plan, &view->topics[t]) ? view->topics[t].partition_count : 0;
-    return count;
-}
-
-/* As Kafka's tool: what the coordinator has counts, else what ZooKeeper has. */
-static void choose(const char *topic, struct group_partition *p, const struct kafka_offset *kafka)
-{
-    if (kafka->missing)
-        p->offset_odd = kafka->missing;
-    if (kafka->offset < 0)
-        return;
-    if (p->offset >= 0 && p->offset != kafka->offset)
-        report_warning("[%s,%d] has offset %" PRId64 " in Kafka and %" PRId64 " in ZooKeeper; "
-                       "Kafka's is shown",
-                       topic, p->partition, kafka->offset, p->offset);
-    p->offset = kafka->offset;
-    p->offset_odd = NULL;
-}
-
-static enum zkc_err read_kafka(struct zk_reader *r, const struct plan *plan,
-                               struct group_read *read, struct arena *arena)
-{
-    struct group_view *view = &read->view;
-    struct kafka_offset *list = arena_alloc_array(arena, count_wanted(plan, view), sizeof *list);
-    struct why why;
-    bool is_asked;
-    size_t count = 0;
-    if (!list)
-        return arena->failed;
-    for (size_t t = 0; t < view->topic_count; t++)
-        for (size_t p = 0; is_wanted(plan, &view->topics[t]) && p < view->topics[t].partition_count;
-             p++)
-            list[count++] = (struct kafka_offset){
-                view->topics[t].name, view->topics[t].partitions[p].partition, -1, NULL};
-    enum zkc_err err =
-        kafka_offsets_read(r, &read->brokers, plan->group, list, count, arena, &is_asked, &why);
-    if (err)
-        report_warning("offsets in Kafka are not known, those in ZooKeeper are shown: %s",
-                       why.text);
-    const struct kafka_offset *at = list;
-    for (size_t t = 0; !err && is_asked && t < view->topic_count; t++)
-        for (size_t p = 0; is_wanted(plan, &view->topics[t]) && p < view->topics[t].partition_count;
-             p++)
-            choose(view->topics[t].name, &view->topics[t].partitions[p], at++);
-    return err;
-}
-
 /* ---- running ---- */
 
 static bool tell_missing(const struct plan *plan, const struct group_view *view)
@@ -236,7 +188,7 @@ static enum cli_exit check(struct zk_reader *r, const struct plan *plan, struct 
     bool is_problem = tell_missing(plan, &read.view);
     if (!read.view.exists)
         return CLI_PROBLEM;
-    enum zkc_err kafka_err = read_kafka(r, plan, &read, arena);
+    enum zkc_err kafka_err = group_stored_read(r, &read, arena);
     struct output out;
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
     is_problem |= append_rows(&out.buf, plan, &read);
@@ -244,11 +196,7 @@ static enum cli_exit check(struct zk_reader *r, const struct plan *plan, struct 
     output_deinit(&out);
     if (code != CLI_DONE || is_problem)
         return code != CLI_DONE ? code : CLI_PROBLEM;
-    if (read.ends_err == ZKC_OK && kafka_err)
-        return kafka_err == ZKC_ERR_UNREACHABLE ? CLI_UNREACHABLE : CLI_TIMED_OUT;
-    return read.ends_err == ZKC_OK                ? CLI_DONE
-           : read.ends_err == ZKC_ERR_UNREACHABLE ? CLI_UNREACHABLE
-                                                  : CLI_TIMED_OUT;
+    return report_exit_of_missing(read.ends_err, kafka_err);
 }
 
 static enum cli_exit run(const struct cli_args *args)

@@ -74,6 +74,12 @@ enum cli_exit report_exit_of(enum zkc_err err)
     }
 }
 
+enum cli_exit report_exit_of_missing(enum zkc_err err, enum zkc_err other)
+{
+    err = err ? err : other;
+    return err == ZKC_OK ? CLI_DONE : err == ZKC_ERR_UNREACHABLE ? CLI_UNREACHABLE : CLI_TIMED_OUT;
+}
+
 bool report_needs(const struct cli_args *args, size_t option, const char *example)
 {
     char name[64];

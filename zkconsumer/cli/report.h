@@ -31,6 +31,10 @@ void report_error(const char *fmt, ...) ZKC_PRINTF(1, 2);
 /* The exit code for an error of the library. */
 enum cli_exit report_exit_of(enum zkc_err err);
 
+/* The exit code where part of what was to be read is missing, for these reasons: CLI_DONE without
+ * any, else CLI_UNREACHABLE by the first that there is, or CLI_TIMED_OUT. */
+enum cli_exit report_exit_of_missing(enum zkc_err err, enum zkc_err other);
+
 /* True if the option was given; else says that it is needed and shows the example. */
 bool report_needs(const struct cli_args *args, size_t option, const char *example);
 
