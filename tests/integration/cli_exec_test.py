@@ -91,7 +91,10 @@ def fetch(url):
 
 
 def test_metrics(t):
+    """What is committed is told as that, whatever is handed out: one partition has been read up to 2
+    before, the other never; commits are a minute away."""
     cluster = cluster_with_topic(t, partitions=2)
+    t.group(cluster, "g").set_offset("t", 1, 2)
     err = t.folder / "consume.err"
     process = t.process("consume", [program("zkconsumer"), "consume", "-G", "g", "-t", "t", "--zookeeper",
                                     cluster.zookeeper_connect, "--from-beginning", "--metrics=127.0.0.1:0"], err=err)
@@ -101,13 +104,22 @@ def test_metrics(t):
     def lines():
         return fetch(url)[1].splitlines()
 
-    wanted = ['kafka_consumergroup_current_offset{consumergroup="g",topic="t",partition="1"} 6',
-              'kafka_consumergroup_lag{consumergroup="g",topic="t",partition="0"} 0',
-              'kafka_consumergroup_lag_sum{consumergroup="g",topic="t"} 0',
+    wanted = ['kafka_brokers 1', 'kafka_topic_partitions{topic="t"} 2',
+              'kafka_consumergroup_members{consumergroup="g"} 1',
+              'kafka_topic_partition_oldest_offset{topic="t",partition="0"} 0',
+              'kafka_topic_partition_leader{topic="t",partition="1"} 0',
+              'kafka_consumergroup_current_offset{consumergroup="g",topic="t",partition="1"} 2',
+              'kafka_consumergroupzookeeper_lag_zookeeper{consumergroup="g",topic="t",partition="1"} 4',
+              'kafka_consumergroup_lag{consumergroup="g",topic="t",partition="1"} 4',
+              'kafka_consumergroup_lag_sum{consumergroup="g",topic="t"} 4',
+              'zkconsumer_position{consumergroup="g",topic="t",partition="0"} 6',
+              'zkconsumer_position_lag{consumergroup="g",topic="t",partition="1"} 0',
               'kafka_topic_partition_current_offset{topic="t",partition="0"} 6',
               'zkconsumer_owned_partitions{consumergroup="g",topic="t"} 2',
-              'zkconsumer_messages_delivered_total 12', 'zkconsumer_zk_connected 1',
-              'zkconsumer_rebalances_total{result="done"} 1', 'zkconsumer_state{state="owning"} 1',
+              'zkconsumer_messages_delivered_total 10', 'zkconsumer_zk_connected 1',
+              'zkconsumer_claim_total{result="ok"} 2', 'zkconsumer_claim_total{result="conflict"} 0',
+              'zkconsumer_commit_total{store="zookeeper",result="failed"} 0',
+              'zkconsumer_fenced_total{reason="lease"} 0', 'zkconsumer_state{state="owning"} 1',
               'zkconsumer_partition_changes_total{kind="assigned"} 2']
     wait_for(lambda: not set(wanted) - set(lines()), "the numbers", alive=[process])
     kind, text = fetch(url)
@@ -119,11 +131,24 @@ def test_metrics(t):
             assert (found.group(1), found.group(2)) not in names, line
             names.add((found.group(1), found.group(2)))
         else:
-            name = re.match(r'(\w+)(\{(\w+="[^"]*",?)*\})? -?\d+(\.\d+)?$', line)
+            name = re.match(r'(\w+)(\{(\w+="[^"]*",?)*\})? -?(\d+(\.\d+)?|Inf)$', line)
             assert name, line
-            family = re.sub("_(sum|count)$", "", name.group(1))
+            family = re.sub("_(sum|count|bucket)$", "", name.group(1))
             assert ("TYPE", name.group(1)) in names or ("TYPE", family) in names, line
-    assert int(re.search(r"^zkconsumer_zk_ops_total (\d+)", text, re.M).group(1)) > 10
+    assert "kafka_consumergroup_lag{consumergroup=\"g\",topic=\"t\",partition=\"0\"}" not in text
+
+    def value(name):
+        return float(re.search("^%s (.+)$" % re.escape(name), text, re.M).group(1))
+
+    expect(value('zkconsumer_zk_ops_total{op="multi",result="ok"}') >= 1, True)  # the claim
+    for op in ("create", "getChildren", "getData", "multi"):
+        expect((op, value('zkconsumer_zk_op_seconds_bucket{op="%s",le="+Inf"}' % op)),
+               (op, value('zkconsumer_zk_op_seconds_count{op="%s"}' % op)))
+    ended = sum(float(n) for n in re.findall(r'^zkconsumer_rebalances_total\{.*result="done"\} (.+)$', text, re.M))
+    assert ended >= 1, text
+    expect(value("zkconsumer_rebalance_duration_seconds_count"), ended)
+    phases = sum(float(n) for n in re.findall(r"^zkconsumer_rebalance_phase_seconds_sum\S* (.+)$", text, re.M))
+    expect(abs(phases - value("zkconsumer_rebalance_duration_seconds_sum")) < 0.0005, True)
 
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "metrics.md").read_text()
     for _, name in names:

@@ -4,6 +4,7 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -13,6 +14,9 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import javax.management.MBeanAttributeInfo;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
 import kafka.consumer.Blacklist;
 import kafka.consumer.Consumer;
 import kafka.consumer.ConsumerConfig;
@@ -35,6 +39,7 @@ import kafka.message.MessageAndMetadata;
  *   print NAME N                    print every Nth message only (1: all, the default; 0: none)
  *   counts NAME                     prints what was taken so far
  *   commit NAME                     commitOffsets
+ *   mbeans NAME                     prints Kafka's beans of this JVM
  *   close NAME                      shutdown; at once, even while another command of NAME is running
  *   quit                            closes nothing, ends the JVM (as does the end of the input)
  *
@@ -44,6 +49,8 @@ import kafka.message.MessageAndMetadata;
  *   msg NAME STREAM TOPIC PARTITION OFFSET KEY VALUE
  *       STREAM is TOPIC-N. KEY and VALUE are percent-encoded; "-" stands for null and "%" for empty.
  *   counts NAME [TOPIC:PARTITION:COUNT:LASTOFFSET ...]
+ *   mbean NAME BEAN ATTRIBUTE=VALUE ...
+ *   mbeans NAME                     that were all
  *   end NAME STREAM                 the stream has ended
  *   error NAME TEXT                 an exception, of a command or of a stream
  */
@@ -85,6 +92,7 @@ public final class Members {
             case "streams": member.run(() -> member.streams(words[2])); break;
             case "filter": member.run(() -> member.filter(words)); break;
             case "commit": member.run(member::commit); break;
+            case "mbeans": member.run(member::beans); break;
             case "print": member.every = Integer.parseInt(words[2]); break;
             case "counts": member.counts(); break;
             case "close": new Thread(() -> guarded(name, member::close)).start(); break;
@@ -199,6 +207,18 @@ public final class Members {
         void commit() {
             connector.commitOffsets();
             say("committed " + name);
+        }
+
+        void beans() throws Exception {
+            MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+            for (ObjectName bean : server.queryNames(new ObjectName("kafka.*:*"), null)) {
+                StringBuilder text = new StringBuilder("mbean " + name + " " + bean);
+                for (MBeanAttributeInfo attribute : server.getMBeanInfo(bean).getAttributes())
+                    text.append(' ').append(attribute.getName()).append('=')
+                            .append(server.getAttribute(bean, attribute.getName()));
+                say(text.toString());
+            }
+            say("mbeans " + name);
         }
 
         void close() {

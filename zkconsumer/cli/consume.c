@@ -392,7 +392,8 @@ static enum cli_exit open_metrics(struct consume *c)
     struct why why;
     if (!c->plan.metrics)
         return CLI_DONE;
-    if (!metrics_server_open(c->plan.metrics, &c->metrics, &why)) {
+    if (!metrics_server_open(c->plan.metrics, zkc_conf_get(c->plan.conf, "zookeeper.connect"),
+                             zkc_conf_get(c->plan.conf, "zookeeper.auth"), &c->metrics, &why)) {
         report_error("--metrics: %s", why.text);
         return CLI_FAILED;
     }

@@ -47,31 +47,50 @@ static const char *text(const json_t *object, const char *key)
 
 /* ---- partitions ---- */
 
-/* A family with one line for each partition held; a value below 0 is not known and left out. */
+/* A family with one line for each partition held; a value that is not known is left out. */
 struct partition_family {
     const char *name, *help;
     const char *field; /* of partitions[] */
+    const char *minus; /* NULL; else another one, which is subtracted */
     bool by_group;     /* has the label consumergroup */
 };
 
 static const struct partition_family partition_families[] = {
     {"kafka_topic_partition_current_offset", "End of the partition log, as its leader last told.",
-     "log_end", false},
-    {"kafka_topic_partition_leader", "Broker that the partition is fetched from.", "leader", false},
-    {"kafka_consumergroup_current_offset", "Next offset that the consumer hands out.", "position",
+     "log_end", NULL, false},
+    {"kafka_topic_partition_leader", "Broker that the partition is fetched from.", "leader", NULL,
+     false},
+    {"kafka_consumergroup_current_offset", "Committed offset.", "committed", NULL, true},
+    {"kafka_consumergroup_lag", "Log end minus the committed offset.", "log_end", "committed",
      true},
-    {"kafka_consumergroup_lag", "Log end minus the next offset.", "lag", true},
+    {"kafka_consumergroupzookeeper_lag_zookeeper",
+     "Log end minus the offset that is committed in ZooKeeper.", "log_end", "committed_zookeeper",
+     true},
+    {"zkconsumer_position", "Next offset that is handed out.", "position", NULL, true},
+    {"zkconsumer_position_lag", "Log end minus the next offset that is handed out.", "log_end",
+     "position", true},
 };
+
+/* False: not known, and left out. */
+static bool known_value(const json_t *partition, const char *field, const char *minus,
+                        int64_t *value)
+{
+    const json_t *from = json_object_get(partition, field);
+    const json_t *take = minus ? json_object_get(partition, minus) : NULL;
+    if (!json_is_integer(from) || json_integer_value(from) < 0)
+        return false;
+    if (minus && (!json_is_integer(take) || json_integer_value(take) < 0))
+        return false;
+    *value = json_integer_value(from) - (minus ? json_integer_value(take) : 0);
+    return true;
+}
 
 static void partition_line(struct buf *out, const struct partition_family *f, const char *group,
                            const json_t *partition)
 {
-    int64_t value = number(partition, f->field);
+    int64_t value;
     char id[24];
-    if (value < 0 && strcmp(f->field, "lag") != 0)
-        return;
-    if (strcmp(f->field, "lag") == 0 &&
-        (number(partition, "position") < 0 || number(partition, "log_end") < 0))
+    if (!known_value(partition, f->field, f->minus, &value))
         return;
     buf_appendf(out, "%s{", f->name);
     if (f->by_group)
@@ -83,17 +102,19 @@ static void partition_line(struct buf *out, const struct partition_family *f, co
 }
 
 /* Partitions go by topic, so that each topic is a run. */
-static void append_by_topic(struct buf *out, const char *name, const char *type, const char *help,
-                            const char *field, const char *group, const json_t *list)
+static void append_by_topic(struct buf *out, const char *name, const char *help, bool sums_lag,
+                            const char *group, const json_t *list)
 {
     size_t count = json_array_size(list);
-    begin(out, name, type, help);
+    begin(out, name, "gauge", help);
     for (size_t i = 0; i < count;) {
         const char *topic = text(json_array_get(list, i), "topic");
         int64_t sum = 0;
         for (; i < count && strcmp(text(json_array_get(list, i), "topic"), topic) == 0; i++) {
-            int64_t value = field ? number(json_array_get(list, i), field) : 1;
-            sum += value > 0 ? value : 0;
+            int64_t lag = 0;
+            if (sums_lag)
+                known_value(json_array_get(list, i), "log_end", "committed", &lag);
+            sum += !sums_lag ? 1 : lag > 0 ? lag : 0;
         }
         buf_appendf(out, "%s{", name);
         append_label(out, "consumergroup", group, true);
@@ -110,10 +131,182 @@ static void append_partitions(struct buf *out, const json_t *document, const cha
         for (size_t i = 0; i < json_array_size(list); i++)
             partition_line(out, &partition_families[f], group, json_array_get(list, i));
     }
-    append_by_topic(out, "kafka_consumergroup_lag_sum", "gauge",
-                    "Lag of this consumer's partitions of a topic.", "lag", group, list);
-    append_by_topic(out, "zkconsumer_owned_partitions", "gauge",
-                    "Partitions that this consumer holds.", NULL, group, list);
+    append_by_topic(out, "kafka_consumergroup_lag_sum",
+                    "Lag of this consumer's partitions of a topic.", true, group, list);
+    append_by_topic(out, "zkconsumer_owned_partitions", "Partitions that this consumer holds.",
+                    false, group, list);
+}
+
+/* ---- the group and the cluster ---- */
+
+static void append_group(struct buf *out, const json_t *view, const char *group)
+{
+    const json_t *topics = json_object_get(view, "topics");
+    begin(out, "kafka_consumergroup_members", "gauge",
+          "Members that are registered, as this one last saw.");
+    if (json_is_integer(json_object_get(view, "members")) && number(view, "members") >= 0) {
+        buf_append_text(out, "kafka_consumergroup_members{");
+        append_label(out, "consumergroup", group, true);
+        buf_appendf(out, "} %" PRId64 "\n", number(view, "members"));
+    }
+    begin(out, "kafka_topic_partitions", "gauge", "Partitions of a topic.");
+    for (size_t i = 0; i < json_array_size(topics); i++) {
+        buf_append_text(out, "kafka_topic_partitions{");
+        append_label(out, "topic", text(json_array_get(topics, i), "topic"), true);
+        buf_appendf(out, "} %" PRId64 "\n", number(json_array_get(topics, i), "partitions"));
+    }
+}
+
+static void append_cluster(struct buf *out, const struct metrics_cluster *cluster)
+{
+    begin(out, "kafka_brokers", "gauge", "Brokers that are registered in ZooKeeper.");
+    if (cluster->is_known)
+        buf_appendf(out, "kafka_brokers %zu\n", cluster->broker_count);
+    begin(out, "kafka_topic_partition_oldest_offset", "gauge", "Where the partition log begins.");
+    for (size_t i = 0; i < cluster->oldest_count; i++) {
+        buf_append_text(out, "kafka_topic_partition_oldest_offset{");
+        append_label(out, "topic", cluster->oldest[i].topic, true);
+        buf_appendf(out, ",partition=\"%" PRId32 "\"} %" PRId64 "\n", cluster->oldest[i].partition,
+                    cluster->oldest[i].offset);
+    }
+}
+
+/* ---- histograms and counters with labels ---- */
+
+static void append_seconds(struct buf *out, int64_t us)
+{
+    buf_appendf(out, "%" PRId64 ".%06d", us / 1000000, (int)(us % 1000000));
+}
+
+/* "0.0005", "60": as short as Prometheus writes it. */
+static void name_bound(int64_t us, char *le, size_t size)
+{
+    size_t len = (size_t)snprintf(le, size, "%" PRId64 ".%06d", us / 1000000, (int)(us % 1000000));
+    while (len > 1 && le[len - 1] == '0')
+        le[--len] = 0;
+    if (le[len - 1] == '.')
+        le[len - 1] = 0;
+}
+
+/* One histogram of a family, of bounds_us. `labels`: what stands before le, with its comma. */
+static void append_histogram(struct buf *out, const char *name, const char *labels,
+                             const json_t *histogram, const json_t *bounds)
+{
+    const json_t *buckets = json_object_get(histogram, "buckets");
+    size_t count = json_array_size(bounds), len = strlen(labels);
+    int64_t sum = 0;
+    if (!json_is_object(histogram))
+        return;
+    for (size_t i = 0; i <= count; i++) {
+        char le[32] = "+Inf";
+        sum += json_integer_value(json_array_get(buckets, i));
+        if (i < count)
+            name_bound(json_integer_value(json_array_get(bounds, i)), le, sizeof le);
+        buf_appendf(out, "%s_bucket{%sle=\"%s\"} %" PRId64 "\n", name, labels, le, sum);
+    }
+    const char *open = len ? "{" : "", *close = len ? "}" : "";
+    int only = len ? (int)len - 1 : 0; /* without the comma */
+    buf_appendf(out, "%s_sum%s%.*s%s ", name, open, only, labels, close);
+    append_seconds(out, number(histogram, "sum_us"));
+    buf_appendf(out, "\n%s_count%s%.*s%s %" PRId64 "\n", name, open, only, labels, close,
+                number(histogram, "count"));
+}
+
+/* A line for each member of an object of counts. `labels` as above. */
+static void append_counts(struct buf *out, const char *name, const char *labels, const char *label,
+                          const json_t *counts)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)counts, key, value)
+        buf_appendf(out, "%s{%s%s=\"%s\"} %" PRId64 "\n", name, labels, label, key,
+                    (int64_t)json_integer_value(value));
+}
+
+static void append_requests(struct buf *out, const json_t *document)
+{
+    const json_t *list = json_object_get(document, "requests");
+    char labels[64];
+    begin(out, "zkconsumer_zk_ops_total", "counter",
+          "Operations that ZooKeeper, or the loss of the connection, has answered.");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        snprintf(labels, sizeof labels, "op=\"%s\",", text(one, "op"));
+        append_counts(out, "zkconsumer_zk_ops_total", labels, "result",
+                      json_object_get(one, "answers"));
+    }
+    begin(out, "zkconsumer_zk_op_seconds", "histogram", "From sending to the answer.");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+        snprintf(labels, sizeof labels, "op=\"%s\",", text(one, "op"));
+        append_histogram(out, "zkconsumer_zk_op_seconds", labels, json_object_get(one, "time"),
+                         json_object_get(document, "bucket_bounds_us"));
+    }
+    begin(out, "zkconsumer_zk_watch_events_total", "counter", "Watches that fired.");
+    append_counts(out, "zkconsumer_zk_watch_events_total", "", "kind",
+                  json_object_get(document, "watch_events"));
+}
+
+static void append_rebalancing(struct buf *out, const json_t *document)
+{
+    const json_t *r = json_object_get(document, "rebalancing");
+    const json_t *bounds = json_object_get(document, "bucket_bounds_us");
+    char labels[64];
+    const char *key;
+    json_t *value;
+    begin(out, "zkconsumer_rebalances_total", "counter", "Rebalances that have ended.");
+    json_object_foreach(json_object_get(r, "ended"), key, value)
+    {
+        snprintf(labels, sizeof labels, "cause=\"%s\",", key);
+        append_counts(out, "zkconsumer_rebalances_total", labels, "result", value);
+    }
+    plain(out, "zkconsumer_rebalance_attempts_total", "counter", "Attempts of rebalances.",
+          number(r, "attempts"));
+    begin(out, "zkconsumer_rebalance_duration_seconds", "histogram",
+          "How long a rebalance took, pauses included.");
+    append_histogram(out, "zkconsumer_rebalance_duration_seconds", "",
+                     json_object_get(r, "duration"), bounds);
+    begin(out, "zkconsumer_rebalance_phase_seconds", "histogram",
+          "What a rebalance was spent with.");
+    json_object_foreach(json_object_get(r, "phases"), key, value)
+    {
+        snprintf(labels, sizeof labels, "phase=\"%s\",", key);
+        append_histogram(out, "zkconsumer_rebalance_phase_seconds", labels, value, bounds);
+    }
+}
+
+static void append_outcomes(struct buf *out, const json_t *document)
+{
+    char labels[64];
+    const char *store;
+    json_t *counts;
+    begin(out, "zkconsumer_claim_total", "counter", "Answers to claims of partitions.");
+    append_counts(out, "zkconsumer_claim_total", "", "result", json_object_get(document, "claims"));
+    begin(out, "zkconsumer_commit_total", "counter", "Answers to commits of offsets.");
+    json_object_foreach(json_object_get(document, "commits"), store, counts)
+    {
+        snprintf(labels, sizeof labels, "store=\"%s\",", store);
+        append_counts(out, "zkconsumer_commit_total", labels, "result", counts);
+    }
+    begin(out, "zkconsumer_fenced_total", "counter",
+          "How often the delivery of what is held was stopped.");
+    append_counts(out, "zkconsumer_fenced_total", "", "reason",
+                  json_object_get(document, "fenced"));
+}
+
+static void append_unowned(struct buf *out, const json_t *document)
+{
+    const json_t *list = json_object_get(document, "unowned");
+    begin(out, "zkconsumer_partition_unowned_seconds_total", "counter",
+          "Time in which a partition of this consumer's share was not delivered by it.");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *p = json_array_get(list, i);
+        int64_t ms = number(p, "ms");
+        buf_append_text(out, "zkconsumer_partition_unowned_seconds_total{");
+        append_label(out, "topic", text(p, "topic"), true);
+        buf_appendf(out, ",partition=\"%" PRId64 "\"} %" PRId64 ".%03d\n", number(p, "partition"),
+                    ms / 1000, (int)(ms % 1000));
+    }
 }
 
 /* ---- the rest ---- */
@@ -133,18 +326,6 @@ static void append_health(struct buf *out, const json_t *member)
 {
     begin(out, "zkconsumer_healthy", "gauge", "0: it cannot do its part, as member.trouble says.");
     buf_appendf(out, "zkconsumer_healthy %d\n", json_is_true(json_object_get(member, "healthy")));
-}
-
-static void append_member(struct buf *out, const json_t *member)
-{
-    int64_t all = number(member, "rebalances"), failed = number(member, "rebalances_failed");
-    append_states(out, member);
-    append_health(out, member);
-    begin(out, "zkconsumer_rebalances_total", "counter", "Rebalances that have ended.");
-    buf_appendf(out,
-                "zkconsumer_rebalances_total{result=\"done\"} %" PRId64
-                "\nzkconsumer_rebalances_total{result=\"gave_up\"} %" PRId64 "\n",
-                all - failed, failed);
 }
 
 /* What zookeeper.mode=safe tells; nothing of it in compat. */
@@ -204,8 +385,6 @@ static void append_zookeeper(struct buf *out, const json_t *zookeeper)
 {
     plain(out, "zkconsumer_zk_connected", "gauge", "1 while a ZooKeeper server serves the session.",
           json_is_true(json_object_get(zookeeper, "connected")));
-    plain(out, "zkconsumer_zk_ops_total", "counter", "Operations sent to ZooKeeper.",
-          number(zookeeper, "operations"));
     plain(out, "zkconsumer_zk_session_expirations_total", "counter", "Sessions that have ended.",
           number(zookeeper, "expirations"));
 }
@@ -251,28 +430,35 @@ static void append_counters(struct buf *out, const struct metrics_counters *c)
                 "\nzkconsumer_partition_changes_total{kind=\"revoked\"} %" PRIu64
                 "\nzkconsumer_partition_changes_total{kind=\"lost\"} %" PRIu64 "\n",
                 c->assigned, c->revoked, c->lost);
-    begin(out, "zkconsumer_rebalance_duration_seconds", "summary",
+    begin(out, "zkconsumer_standstill_seconds", "summary",
           "From having given back or lost the last partition to getting some.");
     buf_appendf(out,
-                "zkconsumer_rebalance_duration_seconds_sum %" PRId64 ".%03d\n"
-                "zkconsumer_rebalance_duration_seconds_count %" PRIu64 "\n",
+                "zkconsumer_standstill_seconds_sum %" PRId64 ".%03d\n"
+                "zkconsumer_standstill_seconds_count %" PRIu64 "\n",
                 c->standstill_ms / 1000, (int)(c->standstill_ms % 1000), c->standstills);
     plain(out, "zkconsumer_errors_total", "counter", "Errors that the library told.",
           (int64_t)c->errors);
 }
 
 void metrics_append(const char *json, size_t len, const struct metrics_counters *counters,
-                    struct buf *out)
+                    const struct metrics_cluster *cluster, struct buf *out)
 {
     append_counters(out, counters);
+    append_cluster(out, cluster);
     json_t *document = json ? json_loadb(json, len, 0, NULL) : NULL;
     if (!document)
         return;
     const json_t *member = json_object_get(document, "member");
-    append_member(out, member);
+    append_states(out, member);
+    append_health(out, member);
+    append_rebalancing(out, document);
+    append_outcomes(out, document);
+    append_requests(out, document);
     append_zookeeper(out, json_object_get(document, "zookeeper"));
     append_safe(out, document);
+    append_group(out, json_object_get(document, "group"), text(member, "group"));
     append_partitions(out, document, text(member, "group"));
+    append_unowned(out, document);
     append_traffic(out, document);
     json_decref(document);
 }

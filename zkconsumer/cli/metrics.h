@@ -17,11 +17,26 @@ struct metrics_counters {
     int64_t standstill_ms;            /* all of them together */
 };
 
+/* Where a partition log begins. */
+struct metrics_oldest {
+    const char *topic;
+    int32_t partition;
+    int64_t offset;
+};
+
+/* What the cluster tells (metrics_cluster.h). */
+struct metrics_cluster {
+    bool is_known;
+    size_t broker_count;
+    const struct metrics_oldest *oldest;
+    size_t oldest_count;
+};
+
 #define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 /* Appends the page. `json`: the latest document; NULL or not understood: only what is known without
  * it. Any thread. */
 void metrics_append(const char *json, size_t len, const struct metrics_counters *counters,
-                    struct buf *out);
+                    const struct metrics_cluster *cluster, struct buf *out);
 
 #endif

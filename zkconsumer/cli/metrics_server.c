@@ -1,6 +1,6 @@
 #include "zkconsumer/cli/metrics_server.h"
 #include "zkconsumer/cli/clock.h"
-#include "zkconsumer/cli/metrics.h"
+#include "zkconsumer/cli/metrics_cluster.h"
 #include "zkconsumer/cli/options.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +19,7 @@
 #define PAGE_BYTES_MAX    ((size_t)64 << 20)
 #define REQUEST_SECONDS   10
 #define HEADERS_BYTES_MAX 16384
+#define ANSWERS_BYTES_MAX ((size_t)64 << 20)
 
 struct metrics_server {
     struct event_base *base;
@@ -28,13 +29,84 @@ struct metrics_server {
     pthread_t thread;
     bool is_running;
     char url[128];
+    char *connect, *auth;
+    pthread_t asker; /* asks the cluster */
+    bool is_asking;  /* it runs */
 
     pthread_mutex_t lock; /* of what follows */
     char *json;           /* owned; the latest document */
     size_t json_len;
     struct metrics_counters counters;
     int64_t stands_since_ms; /* -1: it does not */
+    struct arena cluster_arena;
+    struct metrics_cluster cluster;
+    pthread_cond_t look; /* of the two below */
+    bool is_looked_at;   /* since the cluster was last asked */
+    bool is_stopping;
 };
+
+/* ---- on the asker's thread ---- */
+
+/* Waits until there is somebody to ask for. False: it is over. Under the lock. */
+static bool wait_for_look(struct metrics_server *s, int64_t next_ms)
+{
+    while (!s->is_stopping) {
+        int64_t left_ms = next_ms - clock_now_ms();
+        struct timespec at;
+        if (s->is_looked_at && s->json && left_ms <= 0)
+            return true;
+        if (left_ms <= 0) {
+            pthread_cond_wait(&s->look, &s->lock);
+            continue;
+        }
+        clock_gettime(CLOCK_MONOTONIC, &at);
+        int64_t ns = at.tv_nsec + left_ms % 1000 * 1000000;
+        at.tv_sec += (time_t)(left_ms / 1000 + ns / 1000000000);
+        at.tv_nsec = (long)(ns % 1000000000);
+        pthread_cond_timedwait(&s->look, &s->lock, &at);
+    }
+    return false;
+}
+
+/* What could not be asked is not known any more. */
+static void ask_once(struct metrics_server *s)
+{
+    struct arena arena;
+    struct metrics_cluster cluster = {0};
+    char *json = malloc(s->json_len);
+    size_t len = s->json_len;
+    if (!json)
+        return;
+    memcpy(json, s->json, len);
+    pthread_mutex_unlock(&s->lock);
+    arena_init(&arena, ANSWERS_BYTES_MAX);
+    metrics_cluster_ask(s->connect, s->auth, json, len, &arena, &cluster);
+    free(json);
+    pthread_mutex_lock(&s->lock);
+    arena_deinit(&s->cluster_arena);
+    s->cluster_arena = arena;
+    s->cluster = cluster;
+}
+
+static void *ask_on(void *user)
+{
+    struct metrics_server *s = user;
+    int64_t next_ms = 0;
+    pthread_mutex_lock(&s->lock);
+    while (wait_for_look(s, next_ms)) {
+        s->is_looked_at = false;
+        ask_once(s);
+        next_ms = clock_now_ms() + METRICS_CLUSTER_INTERVAL_MS;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static void look(struct metrics_server *s)
+{
+    s->is_looked_at = true;
+    pthread_cond_signal(&s->look);
+}
 
 /* ---- on the server's thread ---- */
 
@@ -44,7 +116,8 @@ static void on_metrics(struct evhttp_request *request, void *user)
     struct buf page;
     buf_init(&page, PAGE_BYTES_MAX);
     pthread_mutex_lock(&s->lock);
-    metrics_append(s->json, s->json_len, &s->counters, &page);
+    metrics_append(s->json, s->json_len, &s->counters, &s->cluster, &page);
+    look(s);
     pthread_mutex_unlock(&s->lock);
     struct evbuffer *body = evbuffer_new();
     if (!body || page.failed || evbuffer_add(body, page.data, page.len) != 0) {
@@ -138,31 +211,50 @@ static bool listen_at(struct metrics_server *s, const char *address, struct why 
     return true;
 }
 
-/* Signals are the main thread's: this one takes none. */
-static bool start_thread(struct metrics_server *s)
+/* Signals are the main thread's: these take none. */
+static bool start_threads(struct metrics_server *s)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    s->is_running = pthread_create(&s->thread, NULL, serve, s) == 0;
+    s->is_asking = pthread_create(&s->asker, NULL, ask_on, s) == 0;
+    s->is_running = s->is_asking && pthread_create(&s->thread, NULL, serve, s) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return s->is_running;
 }
 
-bool metrics_server_open(const char *address, struct metrics_server **out, struct why *why)
+static bool init_condition(struct metrics_server *s)
+{
+    pthread_condattr_t attributes;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    bool ok = pthread_cond_init(&s->look, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    return ok;
+}
+
+bool metrics_server_open(const char *address, const char *connect, const char *auth,
+                         struct metrics_server **out, struct why *why)
 {
     struct metrics_server *s = calloc(1, sizeof *s);
     why_set(why, "no memory or no descriptors");
-    if (!s)
+    if (!s || !init_condition(s)) {
+        free(s);
         return false;
+    }
+    arena_init(&s->cluster_arena, ANSWERS_BYTES_MAX);
+    s->is_looked_at = true; /* the first page has it already */
     s->stop_fds[0] = s->stop_fds[1] = -1;
     s->stands_since_ms = -1;
-    pthread_mutex_init(&s->lock, NULL);
+    s->connect = strdup(connect);
+    s->auth = auth ? strdup(auth) : NULL;
     s->base = event_base_new();
     s->http = s->base ? evhttp_new(s->base) : NULL;
     if (s->http && pipe2(s->stop_fds, O_CLOEXEC | O_NONBLOCK) == 0)
         s->stop = event_new(s->base, s->stop_fds[0], EV_READ, on_stop, s->base);
-    if (s->stop && event_add(s->stop, NULL) == 0 && listen_at(s, address, why) && start_thread(s)) {
+    if (s->stop && s->connect && !s->auth == !auth && event_add(s->stop, NULL) == 0 &&
+        listen_at(s, address, why) && start_threads(s)) {
         *out = s;
         return true;
     }
@@ -184,6 +276,13 @@ void metrics_server_close(struct metrics_server *s)
         (void)written; /* the pipe is empty: it has room */
         pthread_join(s->thread, NULL);
     }
+    if (s->is_asking) {
+        pthread_mutex_lock(&s->lock);
+        s->is_stopping = true;
+        pthread_cond_signal(&s->look);
+        pthread_mutex_unlock(&s->lock);
+        pthread_join(s->asker, NULL);
+    }
     if (s->stop)
         event_free(s->stop);
     if (s->http)
@@ -193,7 +292,11 @@ void metrics_server_close(struct metrics_server *s)
     for (int i = 0; i < 2; i++)
         if (s->stop_fds[i] >= 0)
             close(s->stop_fds[i]);
+    pthread_cond_destroy(&s->look);
     pthread_mutex_destroy(&s->lock);
+    arena_deinit(&s->cluster_arena);
+    free(s->connect);
+    free(s->auth);
     free(s->json);
     free(s);
 }
@@ -210,6 +313,8 @@ void metrics_server_take_statistics(struct metrics_server *s, const char *json, 
     free(s->json);
     s->json = copy;
     s->json_len = len;
+    if (s->is_looked_at)
+        pthread_cond_signal(&s->look);
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -1,4 +1,5 @@
-/* GET /metrics of one consumer, served by a thread of its own. */
+/* GET /metrics of one consumer, served by a thread of its own; another asks the cluster, each ten
+ * seconds while somebody looks. */
 #ifndef ZKC_CLI_METRICS_SERVER_H
 #define ZKC_CLI_METRICS_SERVER_H
 
@@ -9,9 +10,11 @@ struct metrics_server;
 
 #define METRICS_INTERVAL_MS 1000 /* how old the numbers may be */
 
-/* Listens at "HOST:PORT", ":PORT" (all addresses) or "[::1]:PORT"; port 0: any that is free. False:
+/* Listens at "HOST:PORT", ":PORT" (all addresses) or "[::1]:PORT"; port 0: any that is free.
+ * `connect` and `auth` (NULL: none), copied: of ZooKeeper, which is asked about the cluster. False:
  * `why`. */
-bool metrics_server_open(const char *address, struct metrics_server **out, struct why *why);
+bool metrics_server_open(const char *address, const char *connect, const char *auth,
+                         struct metrics_server **out, struct why *why);
 
 /* Where it listens, "http://127.0.0.1:9308/metrics"; lent by the server. */
 const char *metrics_server_url(const struct metrics_server *s);

@@ -117,6 +117,7 @@ static void free_parts(zkc_consumer *c)
     member_free(c);
     fetching_free(c->fetching);
     stream_hub_free(c->hub);
+    tally_free(c->tally);
     if (c->stats_timer)
         event_free(c->stats_timer);
     if (c->trace_timer)
@@ -214,8 +215,10 @@ static enum zkc_err build(zkc_consumer *c, char *why, size_t why_size)
     c->fetching = c->hub && fetching.resolver ? fetching_new(&fetching) : NULL;
     c->close_timer = evtimer_new(loop_base(c->loop), on_close_timer, c);
     bool ok = c->fetching && c->close_timer;
+    c->opened_ms = loop_now_ms();
     if (ok && c->view.on_stats && c->view.statistics_interval_ms > 0)
-        ok = (c->stats_timer = every(c, c->view.statistics_interval_ms, on_stats_timer)) != NULL;
+        ok = (c->tally = tally_new()) &&
+             (c->stats_timer = every(c, c->view.statistics_interval_ms, on_stats_timer)) != NULL;
     if (ok && c->tracing)
         ok = (c->trace_timer = every(c, 1000, on_trace_timer)) != NULL;
     return ok ? member_open(c) : ZKC_ERR_NOMEM;

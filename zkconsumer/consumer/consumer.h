@@ -10,6 +10,7 @@
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/consumer/loop.h"
 #include "zkconsumer/consumer/stream.h"
+#include "zkconsumer/consumer/tally.h"
 #include "zkconsumer/consumer/tracing.h"
 #include "zkconsumer/core/base/rng.h"
 #include "zkconsumer/core/group/input.h"
@@ -104,6 +105,8 @@ struct zkc_consumer {
     struct rng rng;
     struct log *log;
     struct tracing *tracing;
+    struct tally *tally; /* NULL: nobody wants statistics */
+    int64_t opened_ms;   /* on loop_now_ms() */
     struct stream_hub *hub;
     struct fetching *fetching;
     struct dial dial;               /* of the next */
@@ -274,6 +277,11 @@ void consumer_forget_notices(zkc_consumer *c);
 /* Ends the waits of zkc_consumer_wait() if they have an outcome. */
 void consumer_check_waiters(zkc_consumer *c);
 void consumer_end_waiters(zkc_consumer *c, enum zkc_err err);
+
+/* ---- jmx.c ---- */
+
+/* Adds "jmx" to the statistics: the beans of Kafka 0.8.2's consumer, by their names. */
+void jmx_stats(zkc_consumer *c, struct json *j);
 
 /* ---- stats.c ---- */
 

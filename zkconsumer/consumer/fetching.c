@@ -786,7 +786,8 @@ static int64_t lag(const struct held *h)
     return position >= 0 && end >= 0 ? end - position : -1;
 }
 
-static void held_stats(const struct held *h, struct json *j)
+static void held_stats(const struct held *h, const struct tally *tally, enum tally_store store,
+                       struct json *j)
 {
     json_object_begin(j, NULL);
     json_text(j, "topic", h->topic);
@@ -797,6 +798,9 @@ static void held_stats(const struct held *h, struct json *j)
     json_int(j, "position", held_position(h));
     json_int(j, "log_end", log_end(h));
     json_int(j, "lag", lag(h));
+    json_int(j, "committed", tally_committed(tally, h->topic, h->partition, store));
+    json_int(j, "committed_zookeeper",
+             tally_committed(tally, h->topic, h->partition, TALLY_ZOOKEEPER));
     if (h->lease) {
         json_int(j, "claim", (int64_t)h->number);
         json_int(j, "finished", claims_finished(h->claim));
@@ -818,7 +822,34 @@ int64_t fetching_max_lag(const struct fetching *f)
     return max;
 }
 
-void fetching_stats(struct fetching *f, struct json *j)
+const struct fetch_numbers *fetching_numbers(const struct fetching *f)
+{
+    return &f->shared.numbers;
+}
+
+static bool is_same_broker(const struct source *a, const struct source *b)
+{
+    return source_port(a) == source_port(b) && strcmp(source_host(a), source_host(b)) == 0;
+}
+
+void fetching_each_broker(struct fetching *f, fetching_broker_fn *fn, void *user)
+{
+    int64_t now_ms = loop_now_ms();
+    for (size_t i = 0; i < f->source_count; i++) {
+        struct fetch_numbers sum = {.since_ms = now_ms};
+        bool is_first = true;
+        for (size_t k = 0; k < i; k++)
+            is_first = is_first && !is_same_broker(f->sources[k], f->sources[i]);
+        for (size_t k = i; is_first && k < f->source_count; k++)
+            if (is_same_broker(f->sources[k], f->sources[i]))
+                source_add_numbers(f->sources[k], now_ms, &sum);
+        if (is_first)
+            fn(source_host(f->sources[i]), source_port(f->sources[i]), &sum, user);
+    }
+}
+
+void fetching_stats(struct fetching *f, const struct tally *tally, enum tally_store store,
+                    struct json *j)
 {
     json_list_begin(j, "brokers");
     for (size_t i = 0; i < f->source_count; i++)
@@ -826,7 +857,7 @@ void fetching_stats(struct fetching *f, struct json *j)
     json_list_end(j);
     json_list_begin(j, "partitions");
     for (size_t i = 0; i < f->held_count; i++)
-        held_stats(f->held[i], j);
+        held_stats(f->held[i], tally, store, j);
     json_list_end(j);
 }
 

@@ -9,6 +9,7 @@
 #include "zkconsumer/consumer/leader_query.h"
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/consumer/stream.h"
+#include "zkconsumer/consumer/tally.h"
 #include "zkconsumer/consumer/tracing.h"
 #include "zkconsumer/core/base/json.h"
 #include "zkconsumer/core/group/output.h"
@@ -121,7 +122,17 @@ void fetching_trace_deliveries(struct fetching *f);
 size_t fetching_count(const struct fetching *f);
 int64_t fetching_max_lag(const struct fetching *f);
 
-/* Adds "brokers" and "partitions" to the statistics. */
-void fetching_stats(struct fetching *f, struct json *j);
+/* Adds "brokers" and "partitions" to the statistics. `tally`: has what is committed; NULL is
+ * allowed. `store`: where the consumer commits to. */
+void fetching_stats(struct fetching *f, const struct tally *tally, enum tally_store store,
+                    struct json *j);
+
+/* What was fetched in all, and from each broker that is fetched from now, by all its fetchers
+ * together: calls fn for each. Rates are as of now. */
+struct fetch_numbers;
+const struct fetch_numbers *fetching_numbers(const struct fetching *f);
+typedef void fetching_broker_fn(const char *host, int32_t port, const struct fetch_numbers *numbers,
+                                void *user);
+void fetching_each_broker(struct fetching *f, fetching_broker_fn *fn, void *user);
 
 #endif

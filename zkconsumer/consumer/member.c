@@ -54,6 +54,8 @@ static void feed(zkc_consumer *c, struct group_input *in)
     in->wall_ms = wall_ms();
     in->polled_ms = c->safe ? member_safe_polled_ms(c, in->now_ms) : -1;
     step(c, in, &out);
+    for (size_t i = 0; i < out.count; i++)
+        tally_output(c->tally, &out.list[i], in->now_ms * 1000);
     for (size_t i = 0, n; i < out.count; i += n) {
         n = member_safe_carry_out(c, &out.list[i], out.count - i);
         if (n > 0)
@@ -281,6 +283,7 @@ static void on_result(const struct zk_result *result, void *user)
 {
     struct sent *s = user;
     zkc_consumer *c = s->consumer;
+    tally_op(c->tally, s->op.type, result->zk_rc, (loop_now_ns() - s->sent_ns) / 1000);
     if (c->state >= CONSUMER_SESSION || s->session_number != c->session_number) {
         free(s);
         return;
@@ -329,7 +332,7 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
                        .lane = o->op.lane,
                        .seq = o->op.seq,
                        .session_number = c->session_number,
-                       .sent_ns = c->tracing ? loop_now_ns() : 0,
+                       .sent_ns = c->tracing || c->tally ? loop_now_ns() : 0,
                        .op = o->op.op,
                        .bytes = zk_op_bytes(&o->op.op)};
     memcpy(s->path, path, len);
@@ -608,6 +611,7 @@ static void connected(zkc_consumer *c, const struct zk_session_event *event)
 static void expired(zkc_consumer *c, const struct zk_session_event *event)
 {
     c->expirations++;
+    tally_session_over(c->tally, loop_now_ms() * 1000);
     member_safe_session_over(c);
     if (watch_sessions_of(c))
         watch_sessions_own_is_over(watch_sessions_of(c));
@@ -659,6 +663,7 @@ void member_watch(const struct zk_watch_event *event, void *consumer)
     if (c->state >= CONSUMER_SESSION)
         return;
     tracing_watch(c->tracing, event);
+    tally_watch(c->tally, event->type);
     struct group_input in = {.type = GROUP_IN_WATCH, .watch = *event};
     member_feed(c, &in);
 }

@@ -19,6 +19,8 @@ struct source {
     struct event *send_failed;
     bool is_closing;
     struct frame *frame; /* of the answer being fed */
+    int64_t sent_ns;     /* the outstanding request was */
+    struct fetch_numbers numbers;
 };
 
 /* ---- requests ---- */
@@ -53,6 +55,7 @@ static void send_request(struct source *s, const struct fetcher_output *o)
     buf_clear(body);
     fetch_wire_encode(o, body, &s->sent);
     enum zkc_err err = body->failed;
+    s->sent_ns = loop_now_ns();
     if (!err)
         err = broker_connection_send(s->connection, (int16_t)s->sent.api, FETCH_WIRE_VERSION,
                                      buf_bytes(body), answered, s);
@@ -82,6 +85,27 @@ void source_feed(struct source *s, const struct fetcher_input *in)
 }
 
 /* ---- answers ---- */
+
+static void count_answer(struct fetch_numbers *n, int64_t took_us, int64_t bytes, int64_t now_ms)
+{
+    n->bytes_min = n->requests == 0 || bytes < n->bytes_min ? bytes : n->bytes_min;
+    n->bytes_max = bytes > n->bytes_max ? bytes : n->bytes_max;
+    n->took_us_max = took_us > n->took_us_max ? took_us : n->took_us_max;
+    n->requests++;
+    n->bytes += (uint64_t)bytes;
+    n->took_us += took_us;
+    meter_add(&n->request_rate, 1, now_ms);
+    meter_add(&n->byte_rate, (uint64_t)bytes, now_ms);
+}
+
+static void count(struct source *s, struct bytes body)
+{
+    int64_t took_us = (loop_now_ns() - s->sent_ns) / 1000, now_ms = loop_now_ms();
+    if (s->sent.api != API_FETCH)
+        return;
+    count_answer(&s->numbers, took_us, (int64_t)body.len, now_ms);
+    count_answer(&s->shared->numbers, took_us, (int64_t)body.len, now_ms);
+}
 
 static void on_turn(evutil_socket_t fd, short what, void *arg)
 {
@@ -118,6 +142,7 @@ static void answered(enum zkc_err err, struct frame *frame, struct bytes body, c
                   "%s", text);
         fail_request(s, err);
     } else {
+        count(s, body);
         take_answer(s, frame, body);
     }
     s->shared->on_answered(s->shared->user);
@@ -175,6 +200,9 @@ struct source *source_new(struct source_shared *shared, int32_t broker_id, const
     s->broker_id = broker_id;
     s->index = index;
     s->port = port;
+    s->numbers.since_ms = loop_now_ms();
+    meter_add(&s->numbers.request_rate, 0, s->numbers.since_ms);
+    meter_add(&s->numbers.byte_rate, 0, s->numbers.since_ms);
     s->host = strdup(host);
     s->fetcher = fetcher_new(&config);
     s->timer = evtimer_new(shared->dial->base, on_turn, s);
@@ -196,6 +224,7 @@ bool source_is(const struct source *s, int32_t broker_id, const char *host, int3
 
 void source_shared_init(struct source_shared *shared)
 {
+    shared->numbers.since_ms = loop_now_ms();
     buf_init(&shared->request, DIAL_REQUEST_BYTES_MAX);
     fetch_wire_decoder_init(&shared->decoder);
 }
@@ -229,6 +258,21 @@ const char *source_host(const struct source *s)
 int32_t source_port(const struct source *s)
 {
     return s->port;
+}
+
+void source_add_numbers(struct source *s, int64_t now_ms, struct fetch_numbers *sum)
+{
+    struct fetch_numbers *n = &s->numbers;
+    if (n->requests > 0 && (sum->requests == 0 || n->bytes_min < sum->bytes_min))
+        sum->bytes_min = n->bytes_min;
+    sum->bytes_max = n->bytes_max > sum->bytes_max ? n->bytes_max : sum->bytes_max;
+    sum->took_us_max = n->took_us_max > sum->took_us_max ? n->took_us_max : sum->took_us_max;
+    sum->since_ms = n->since_ms < sum->since_ms ? n->since_ms : sum->since_ms;
+    sum->requests += n->requests;
+    sum->bytes += n->bytes;
+    sum->took_us += n->took_us;
+    sum->request_rate.rate += meter_rate(&n->request_rate, now_ms);
+    sum->byte_rate.rate += meter_rate(&n->byte_rate, now_ms);
 }
 
 void source_stats(const struct source *s, struct json *j)

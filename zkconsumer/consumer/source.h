@@ -8,10 +8,20 @@
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/core/base/buf.h"
 #include "zkconsumer/core/base/json.h"
+#include "zkconsumer/core/base/meter.h"
 #include "zkconsumer/core/fetch/fetch_wire.h"
 #include "zkconsumer/core/fetch/fetcher.h"
 
 struct source;
+
+/* Of fetch requests that were answered. */
+struct fetch_numbers {
+    uint64_t requests, bytes;     /* of the answers */
+    int64_t took_us, took_us_max; /* from sending to the answer; together, and the longest */
+    int64_t bytes_min, bytes_max; /* of one answer */
+    int64_t since_ms;             /* counted since */
+    struct meter request_rate, byte_rate;
+};
 
 /* What the sources of a consumer share. */
 struct source_shared {
@@ -26,7 +36,8 @@ struct source_shared {
     /* The answer to a request has been dealt with. */
     void (*on_answered)(void *user);
     void *user;
-    struct buf request; /* scratch of one request, and of one answer */
+    struct fetch_numbers numbers; /* of all sources that there ever were */
+    struct buf request;           /* scratch of one request, and of one answer */
     struct fetch_wire_decoder decoder;
 };
 
@@ -54,5 +65,8 @@ const char *source_host(const struct source *s);
 int32_t source_port(const struct source *s);
 
 void source_stats(const struct source *s, struct json *j); /* one object */
+
+/* Adds what it has counted; of rates, what they are now. */
+void source_add_numbers(struct source *s, int64_t now_ms, struct fetch_numbers *sum);
 
 #endif

@@ -4,8 +4,9 @@
 
 #define STATS_BYTES_MAX (16 * 1024 * 1024)
 
-static void add_stream(zkc_stream *stream, struct json *j)
+static void add_stream(zkc_stream *stream, void *user)
 {
+    struct json *j = user;
     struct stream_counts n;
     stream_count(stream, &n);
     json_object_begin(j, NULL);
@@ -59,10 +60,13 @@ void stats_tell(zkc_consumer *c)
     add_group(c, &j);
     add_zookeeper(c, &j);
     member_safe_stats(c, &j);
-    fetching_stats(c->fetching, &j);
+    tally_json(c->tally, &j, loop_now_ms() * 1000);
+    fetching_stats(c->fetching, c->tally, c->view.offsets_in_kafka ? TALLY_KAFKA : TALLY_ZOOKEEPER,
+                   &j);
     json_list_begin(&j, "streams");
     stream_hub_each(c->hub, add_stream, &j);
     json_list_end(&j);
+    jmx_stats(c, &j);
     json_object_end(&j);
     const char *text = buf_text(&out);
     if (text)

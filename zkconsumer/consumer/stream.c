@@ -62,6 +62,7 @@ struct zkc_stream {
     struct queued *ring;
     size_t head, count;
     size_t queued_bytes;
+    uint64_t fetched_bytes;
     int64_t offered_ms; /* since when there has been something for the application, if there is */
     bool wants_room;
     pthread_cond_t came;
@@ -296,10 +297,10 @@ zkc_stream *stream_find(struct stream_hub *hub, const char *topic, int32_t index
     return found;
 }
 
-void stream_hub_each(struct stream_hub *hub, stream_fn *fn, struct json *arg)
+void stream_hub_each(struct stream_hub *hub, stream_fn *fn, void *user)
 {
     for (size_t i = 0; i < hub->stream_count; i++) /* only the loop's thread adds any */
-        fn(hub->streams[i], arg);
+        fn(hub->streams[i], user);
 }
 
 const char *zkc_stream_topic(const zkc_stream *stream)
@@ -365,6 +366,7 @@ bool stream_push(zkc_stream *s, const struct chunk *chunk)
             s->offered_ms = hub->options.now_ms();
         s->ring[(s->head + s->count++) % hub->options.chunks_max] = queued;
         s->queued_bytes += queued.records.len;
+        s->fetched_bytes += queued.records.len;
         wake_taker(s);
     }
     pthread_mutex_unlock(&hub->lock);
@@ -518,6 +520,7 @@ void stream_count(zkc_stream *s, struct stream_counts *out)
     pthread_mutex_lock(&s->hub->lock);
     out->chunks = s->count;
     out->chunk_bytes = s->queued_bytes;
+    out->fetched_bytes = s->fetched_bytes;
     pthread_mutex_unlock(&s->hub->lock);
     out->messages = atomic_load_explicit(&s->messages, memory_order_relaxed);
     out->bytes = atomic_load_explicit(&s->bytes, memory_order_relaxed);

@@ -69,9 +69,8 @@ const char *stream_hub_topic(struct stream_hub *hub, const char *name);
 zkc_stream *stream_find(struct stream_hub *hub, const char *topic, int32_t index);
 
 /* Calls fn for each stream, in the order in which they were added. */
-struct json;
-typedef void stream_fn(zkc_stream *stream, struct json *arg);
-void stream_hub_each(struct stream_hub *hub, stream_fn *fn, struct json *arg);
+typedef void stream_fn(zkc_stream *stream, void *user);
+void stream_hub_each(struct stream_hub *hub, stream_fn *fn, void *user);
 
 /* A fetched buffer that several chunks share. */
 struct chunk_buffer {
@@ -130,6 +129,7 @@ struct stream_counts {
     uint64_t messages, bytes;   /* handed out ever: keys and values */
     uint64_t reports;           /* handed out ever: messages with err */
     uint64_t late;              /* handed out ever: messages whose lease ended on their way */
+    uint64_t fetched_bytes;     /* queued ever: message sets as they were fetched */
 };
 void stream_count(zkc_stream *stream, struct stream_counts *out); /* any thread */
 

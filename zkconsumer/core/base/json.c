@@ -73,6 +73,15 @@ void json_int(struct json *j, const char *key, int64_t value)
     buf_appendf(j->out, "%" PRId64, value);
 }
 
+/* By hand: a locale may have another decimal point. */
+void json_thousandths(struct json *j, const char *key, int64_t value)
+{
+    uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    member(j, key);
+    buf_appendf(j->out, "%s%" PRIu64 ".%03d", value < 0 ? "-" : "", size / 1000,
+                (int)(size % 1000));
+}
+
 void json_bool(struct json *j, const char *key, bool value)
 {
     member(j, key);

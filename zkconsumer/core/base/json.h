@@ -22,6 +22,7 @@ void json_object_end(struct json *j);
 void json_list_begin(struct json *j, const char *key);
 void json_list_end(struct json *j);
 void json_int(struct json *j, const char *key, int64_t value);
+void json_thousandths(struct json *j, const char *key, int64_t value); /* 1500: 1.500 */
 void json_bool(struct json *j, const char *key, bool value);
 void json_text(struct json *j, const char *key, const char *text); /* NULL: null */
 void json_bytes(struct json *j, const char *key, struct bytes text);
