@@ -12,11 +12,11 @@
 #include <string.h>
 
 struct cell {
-    struct java_set *set;
+    struct regex_set *set;
     struct cell *next;
 };
 
-struct java_set {
+struct regex_set {
     enum {
         SET_ITEMS,
         SET_BITS,
@@ -32,24 +32,24 @@ struct java_set {
     struct cell *first, *last;
 };
 
-static struct java_set *new_set(struct java_scan *s, struct java_set set)
+static struct regex_set *new_set(struct regex_scan *s, struct regex_set set)
 {
-    struct java_set *out = arena_alloc(s->arena, sizeof *out);
+    struct regex_set *out = arena_alloc(s->arena, sizeof *out);
     if (!out)
-        java_fail(s, "too long");
+        regex_fail(s, "too long");
     else
         *out = set;
     return out;
 }
 
 /* NULL: of a NULL, or too deep. Sets in one another are written by recursion. */
-static struct java_set *add(struct java_scan *s, struct java_set *to, struct java_set *set)
+static struct regex_set *add(struct regex_scan *s, struct regex_set *to, struct regex_set *set)
 {
     struct cell *cell = arena_alloc(s->arena, sizeof *cell);
     if (!to || !set || !cell)
         return NULL;
     if (set->depth >= JAVA_REGEX_DEPTH_MAX) {
-        java_fail(s, "classes too deep in one another");
+        regex_fail(s, "classes too deep in one another");
         return NULL;
     }
     *cell = (struct cell){.set = set};
@@ -64,14 +64,14 @@ static struct java_set *add(struct java_scan *s, struct java_set *to, struct jav
     return to;
 }
 
-struct java_set *java_set_items(struct java_scan *s, const char *items)
+struct regex_set *regex_set_items(struct regex_scan *s, const char *items)
 {
-    return new_set(s, (struct java_set){.type = SET_ITEMS, .is_plain = true, .text = items});
+    return new_set(s, (struct regex_set){.type = SET_ITEMS, .is_plain = true, .text = items});
 }
 
-struct java_set *java_set_not(struct java_scan *s, struct java_set *set)
+struct regex_set *regex_set_not(struct regex_scan *s, struct regex_set *set)
 {
-    return add(s, new_set(s, (struct java_set){.type = SET_NOT}), set);
+    return add(s, new_set(s, (struct regex_set){.type = SET_NOT}), set);
 }
 
 /* ---- characters, and ranges of them ---- */
@@ -87,7 +87,7 @@ static bool is_surrogate(uint32_t c)
 }
 
 /* Halves of UTF-16 pairs are no characters of a name, and PCRE2 refuses them. */
-static char *range_items(struct java_scan *s, uint32_t from, uint32_t to)
+static char *range_items(struct regex_scan *s, uint32_t from, uint32_t to)
 {
     if (is_surrogate(from))
         from = 0xE000;
@@ -100,22 +100,22 @@ static char *range_items(struct java_scan *s, uint32_t from, uint32_t to)
     return arena_format(s->arena, "\\x{%x}-\\x{%x}", (unsigned)from, (unsigned)to);
 }
 
-static struct java_set *of_text(struct java_scan *s, char *items)
+static struct regex_set *of_text(struct regex_scan *s, char *items)
 {
-    return items ? java_set_items(s, items) : NULL;
+    return items ? regex_set_items(s, items) : NULL;
 }
 
 /* With i and u: as PCRE2 does it, by Unicode's folding. */
-static struct java_set *folded(struct java_scan *s, const char *items)
+static struct regex_set *folded(struct regex_scan *s, const char *items)
 {
     char *text = items && *items ? arena_format(s->arena, "(?i:[%s])", items) : NULL;
     if (!text)
         return of_text(s, arena_format(s->arena, "%s", ""));
-    return new_set(s, (struct java_set){.type = SET_TEXT, .text = text});
+    return new_set(s, (struct regex_set){.type = SET_TEXT, .text = text});
 }
 
 /* With i: what is in the range when it is turned into the other case. */
-static char *other_case(struct java_scan *s, uint32_t from, uint32_t to, const char *items)
+static char *other_case(struct regex_scan *s, uint32_t from, uint32_t to, const char *items)
 {
     char others[53];
     size_t n = 0;
@@ -126,17 +126,17 @@ static char *other_case(struct java_scan *s, uint32_t from, uint32_t to, const c
     return items ? arena_format(s->arena, "%s%s", items, others) : NULL;
 }
 
-static struct java_set *range_set(struct java_scan *s, uint32_t from, uint32_t to)
+static struct regex_set *range_set(struct regex_scan *s, uint32_t from, uint32_t to)
 {
     char *items = range_items(s, from, to);
-    if (!java_has(s, JAVA_I))
+    if (!regex_has(s, REGEX_I))
         return of_text(s, items);
-    return java_has(s, JAVA_U) ? folded(s, items) : of_text(s, other_case(s, from, to, items));
+    return regex_has(s, REGEX_U) ? folded(s, items) : of_text(s, other_case(s, from, to, items));
 }
 
-struct java_set *java_set_single(struct java_scan *s, uint32_t c)
+struct regex_set *regex_set_single(struct regex_scan *s, uint32_t c)
 {
-    if (java_has(s, JAVA_I) || is_surrogate(c))
+    if (regex_has(s, REGEX_I) || is_surrogate(c))
         return range_set(s, c, c);
     return of_text(s, arena_format(s->arena, is_letter(c) ? "%c" : "\\x{%x}", (int)c));
 }
@@ -146,17 +146,17 @@ struct java_set *java_set_single(struct java_scan *s, uint32_t c)
 /* One class, or the right side of a && in it, which ends where the class does. */
 struct class
 {
-    struct java_set *so_far; /* NULL: nothing but bits */
-    struct java_set *last;   /* what was read last; NULL: a character into the bits */
-    struct java_set *sum;    /* the union that is our own, if it was so_far last */
-    struct java_set *bits_set;
+    struct regex_set *so_far; /* NULL: nothing but bits */
+    struct regex_set *last;   /* what was read last; NULL: a character into the bits */
+    struct regex_set *sum;    /* the union that is our own, if it was so_far last */
+    struct regex_set *bits_set;
     uint8_t *bits;
     bool has_bits;
 };
 
-static struct java_set *read_class(struct java_scan *s, bool takes_end);
+static struct regex_set *read_class(struct regex_scan *s, bool takes_end);
 
-static bool unite(struct java_scan *s, struct class *c, struct java_set *set)
+static bool unite(struct regex_scan *s, struct class *c, struct regex_set *set)
 {
     if (!set)
         return false;
@@ -165,16 +165,16 @@ static bool unite(struct java_scan *s, struct class *c, struct java_set *set)
         return true;
     }
     if (c->so_far != c->sum) {
-        struct java_set *sum = new_set(s, (struct java_set){.type = SET_UNION, .is_plain = true});
+        struct regex_set *sum = new_set(s, (struct regex_set){.type = SET_UNION, .is_plain = true});
         c->sum = add(s, sum, c->so_far);
     }
     c->so_far = c->sum = add(s, c->sum, set);
     return c->sum;
 }
 
-static bool intersect(struct java_scan *s, struct class *c, struct java_set *set)
+static bool intersect(struct regex_scan *s, struct class *c, struct regex_set *set)
 {
-    struct java_set *both = new_set(s, (struct java_set){.type = SET_BOTH});
+    struct regex_set *both = new_set(s, (struct regex_set){.type = SET_BOTH});
     c->so_far = add(s, add(s, both, c->so_far), set);
     return c->so_far;
 }
@@ -186,15 +186,15 @@ static void set_bit(struct class *c, uint32_t character)
 
 /* A single character. Java keeps those below 256 apart, and adds them at the end of the class or at
  * the next &&; what comes behind a && by way of "&x" is still added to what stood before it. */
-static bool take_single(struct java_scan *s, struct class *c, uint32_t character)
+static bool take_single(struct regex_scan *s, struct class *c, uint32_t character)
 {
-    bool is_wide = java_has(s, JAVA_I) && java_has(s, JAVA_U);
+    bool is_wide = regex_has(s, REGEX_I) && regex_has(s, REGEX_U);
     if (character > 255 || is_wide) {
-        c->last = java_set_single(s, character);
+        c->last = regex_set_single(s, character);
         return unite(s, c, c->last);
     }
     set_bit(c, character);
-    if (java_has(s, JAVA_I) && is_letter(character))
+    if (regex_has(s, REGEX_I) && is_letter(character))
         set_bit(c, character ^ 0x20);
     c->has_bits = true;
     c->last = NULL;
@@ -202,72 +202,72 @@ static bool take_single(struct java_scan *s, struct class *c, uint32_t character
 }
 
 /* The end of a range, from behind the '-'. */
-static bool range_end(struct java_scan *s, uint32_t *to)
+static bool range_end(struct regex_scan *s, uint32_t *to)
 {
-    *to = java_peek(s);
+    *to = regex_peek(s);
     if (*to != '\\') {
-        java_next(s);
-        return s->at <= s->len || java_fail(s, "a class without its end");
+        regex_next(s);
+        return s->at <= s->len || regex_fail(s, "a class without its end");
     }
-    struct java_escape e = java_escape(s, true, true);
+    struct regex_escape e = regex_escape(s, true, true);
     *to = e.c;
-    if (e.type == JAVA_ESCAPE_SET)
-        return java_fail(s, "a range to something that is no character");
-    return e.type == JAVA_ESCAPE_CHAR;
+    if (e.type == REGEX_ESCAPE_SET)
+        return regex_fail(s, "a range to something that is no character");
+    return e.type == REGEX_ESCAPE_CHAR;
 }
 
 /* A character is read: it, or the range that it begins. */
-static bool take_range(struct java_scan *s, struct class *c, uint32_t from)
+static bool take_range(struct regex_scan *s, struct class *c, uint32_t from)
 {
-    if (java_peek(s) != '-')
+    if (regex_peek(s) != '-')
         return take_single(s, c, from);
-    uint32_t behind = java_char(s, s->at + 1);
+    uint32_t behind = regex_char(s, s->at + 1);
     if (behind == '[' || behind == ']')
         return take_single(s, c, from);
-    java_next(s);
+    regex_next(s);
     uint32_t to;
     if (!range_end(s, &to))
         return false;
     if (to < from)
-        return java_fail(s, "a range from its end to its beginning");
+        return regex_fail(s, "a range from its end to its beginning");
     c->last = range_set(s, from, to);
     return unite(s, c, c->last);
 }
 
-static bool take_escape(struct java_scan *s, struct class *c)
+static bool take_escape(struct regex_scan *s, struct class *c)
 {
-    uint32_t letter = java_char(s, s->at + 1);
+    uint32_t letter = regex_char(s, s->at + 1);
     if (letter == 'p' || letter == 'P') {
         s->at++;
-        c->last = java_property(s);
+        c->last = regex_property(s);
         return unite(s, c, c->last);
     }
-    struct java_escape e = java_escape(s, true, java_char(s, s->at + 2) == '-');
-    if (e.type == JAVA_ESCAPE_CHAR)
+    struct regex_escape e = regex_escape(s, true, regex_char(s, s->at + 2) == '-');
+    if (e.type == REGEX_ESCAPE_CHAR)
         return take_range(s, c, e.c);
     c->last = e.set;
-    return e.type == JAVA_ESCAPE_SET && unite(s, c, e.set);
+    return e.type == REGEX_ESCAPE_SET && unite(s, c, e.set);
 }
 
-static bool take_item(struct java_scan *s, struct class *c)
+static bool take_item(struct regex_scan *s, struct class *c)
 {
-    uint32_t character = java_peek(s);
+    uint32_t character = regex_peek(s);
     if (s->at >= s->len)
-        return java_fail(s, "a class without its end");
+        return regex_fail(s, "a class without its end");
     if (character == '\\')
         return take_escape(s, c);
-    java_next(s);
+    regex_next(s);
     return take_range(s, c, character);
 }
 
 /* The right side of a &&, from behind it: classes, and what is not in one, up to the end of the
  * class or the next &. NULL in *right: there is none. */
-static bool take_right(struct java_scan *s, struct java_set **right)
+static bool take_right(struct regex_scan *s, struct regex_set **right)
 {
     struct class side = {0};
-    for (uint32_t ch = java_peek(s); ch != ']' && ch != '&'; ch = java_peek(s)) {
+    for (uint32_t ch = regex_peek(s); ch != ']' && ch != '&'; ch = regex_peek(s)) {
         if (s->at >= s->len)
-            return java_fail(s, "a class without its end");
+            return regex_fail(s, "a class without its end");
         bool is_class = ch == '[';
         if (!is_class)
             s->at--; /* it is read as if a '[' stood before it */
@@ -278,9 +278,9 @@ static bool take_right(struct java_scan *s, struct java_set **right)
     return true;
 }
 
-static bool take_intersection(struct java_scan *s, struct class *c)
+static bool take_intersection(struct regex_scan *s, struct class *c)
 {
-    struct java_set *right;
+    struct regex_set *right;
     if (!take_right(s, &right))
         return false;
     if (c->has_bits) {
@@ -294,23 +294,23 @@ static bool take_intersection(struct java_scan *s, struct class *c)
     if (right)
         c->last = right;
     if (!c->last)
-        return java_fail(s, "an intersection with nothing"); /* Java fails when it matches */
+        return regex_fail(s, "an intersection with nothing"); /* Java fails when it matches */
     if (c->so_far)
         return intersect(s, c, c->last);
     c->so_far = right;
-    return right || java_fail(s, "an intersection with nothing");
+    return right || regex_fail(s, "an intersection with nothing");
 }
 
 /* One step of a class. *is_done: its end was taken. */
-static bool take_step(struct java_scan *s, struct class *c, bool takes_end, bool *is_done)
+static bool take_step(struct regex_scan *s, struct class *c, bool takes_end, bool *is_done)
 {
-    uint32_t ch = java_peek(s);
+    uint32_t ch = regex_peek(s);
     if (ch == '[') {
         c->last = read_class(s, true);
         return unite(s, c, c->last);
     }
-    if (ch == '&' && java_next(s) == '&') {
-        java_next(s);
+    if (ch == '&' && regex_next(s) == '&') {
+        regex_next(s);
         return take_intersection(s, c);
     }
     if (ch == '&')
@@ -319,50 +319,50 @@ static bool take_step(struct java_scan *s, struct class *c, bool takes_end, bool
     if (!*is_done)
         return take_item(s, c);
     if (takes_end)
-        java_next(s);
+        regex_next(s);
     return !c->has_bits || unite(s, c, c->bits_set);
 }
 
-static struct java_set *read_steps(struct java_scan *s, bool takes_end)
+static struct regex_set *read_steps(struct regex_scan *s, bool takes_end)
 {
     struct class c = {.bits = arena_alloc(s->arena, 32)};
     c.bits_set =
-        c.bits ? new_set(s, (struct java_set){.type = SET_BITS, .is_plain = true, .bits = c.bits})
+        c.bits ? new_set(s, (struct regex_set){.type = SET_BITS, .is_plain = true, .bits = c.bits})
                : NULL;
-    bool is_negated = java_next(s) == '^' && java_char(s, s->at - 1) == '[';
+    bool is_negated = regex_next(s) == '^' && regex_char(s, s->at - 1) == '[';
     if (is_negated)
-        java_next(s);
+        regex_next(s);
     bool is_done = !c.bits_set;
     while (!is_done)
         if (!take_step(s, &c, takes_end, &is_done))
             return NULL;
-    return is_negated ? java_set_not(s, c.so_far) : c.so_far;
+    return is_negated ? regex_set_not(s, c.so_far) : c.so_far;
 }
 
-static struct java_set *read_class(struct java_scan *s, bool takes_end)
+static struct regex_set *read_class(struct regex_scan *s, bool takes_end)
 {
     if (++s->depth > JAVA_REGEX_DEPTH_MAX) {
-        java_fail(s, "classes too deep in one another");
+        regex_fail(s, "classes too deep in one another");
         return NULL;
     }
-    struct java_set *set = read_steps(s, takes_end);
+    struct regex_set *set = read_steps(s, takes_end);
     s->depth--;
     return set;
 }
 
-struct java_set *java_class(struct java_scan *s)
+struct regex_set *regex_class(struct regex_scan *s)
 {
     return read_class(s, true);
 }
 
 /* ---- writing ---- */
 
-static bool has_bit(const struct java_set *set, unsigned c)
+static bool has_bit(const struct regex_set *set, unsigned c)
 {
     return c < 256 && set->bits[c / 8] & (1 << c % 8);
 }
 
-static void write_bits(struct java_scan *s, const struct java_set *set)
+static void write_bits(struct regex_scan *s, const struct regex_set *set)
 {
     for (unsigned c = 0; c < 256; c++) {
         if (!has_bit(set, c))
@@ -376,7 +376,7 @@ static void write_bits(struct java_scan *s, const struct java_set *set)
     }
 }
 
-static void write_items(struct java_scan *s, const struct java_set *set)
+static void write_items(struct regex_scan *s, const struct regex_set *set)
 {
     assert(set->is_plain);
     if (set->type == SET_ITEMS)
@@ -389,7 +389,7 @@ static void write_items(struct java_scan *s, const struct java_set *set)
 }
 
 /* [items], and for no items what never matches; negated what matches all. */
-static void write_plain(struct java_scan *s, const struct java_set *set, bool is_negated)
+static void write_plain(struct regex_scan *s, const struct regex_set *set, bool is_negated)
 {
     size_t from = s->out->len;
     buf_append_text(s->out, is_negated ? "[^" : "[");
@@ -404,7 +404,7 @@ static void write_plain(struct java_scan *s, const struct java_set *set, bool is
 }
 
 /* What is plain among the parts goes into one pair of brackets. */
-static void write_union(struct java_scan *s, const struct java_set *set)
+static void write_union(struct regex_scan *s, const struct regex_set *set)
 {
     buf_append_text(s->out, "(?>[");
     size_t begin = s->out->len;
@@ -421,33 +421,33 @@ static void write_union(struct java_scan *s, const struct java_set *set)
         if (c->set->is_plain)
             continue;
         buf_append_text(s->out, between);
-        java_set_write(s, c->set);
+        regex_set_write(s, c->set);
         between = "|";
     }
     buf_append_text(s->out, ")");
 }
 
-static void write_both(struct java_scan *s, const struct java_set *set)
+static void write_both(struct regex_scan *s, const struct regex_set *set)
 {
     buf_append_text(s->out, "(?:(?=");
-    java_set_write(s, set->first->set);
+    regex_set_write(s, set->first->set);
     buf_append_text(s->out, ")");
-    java_set_write(s, set->last->set);
+    regex_set_write(s, set->last->set);
     buf_append_text(s->out, ")");
 }
 
-static void write_not(struct java_scan *s, const struct java_set *of)
+static void write_not(struct regex_scan *s, const struct regex_set *of)
 {
     if (of->is_plain) {
         write_plain(s, of, true);
         return;
     }
     buf_append_text(s->out, "(?:(?!");
-    java_set_write(s, of);
+    regex_set_write(s, of);
     buf_append_text(s->out, ").)");
 }
 
-void java_set_write(struct java_scan *s, const struct java_set *set)
+void regex_set_write(struct regex_scan *s, const struct regex_set *set)
 {
     if (!set || s->out->failed)
         return;

@@ -4,25 +4,25 @@
 
 #define CODE_MAX 0x10FFFF
 
-static struct java_escape failed(struct java_scan *s, const char *reason)
+static struct regex_escape failed(struct regex_scan *s, const char *reason)
 {
-    java_fail(s, reason);
-    return (struct java_escape){.type = JAVA_ESCAPE_FAILED};
+    regex_fail(s, reason);
+    return (struct regex_escape){.type = REGEX_ESCAPE_FAILED};
 }
 
-static struct java_escape character(uint32_t c)
+static struct regex_escape character(uint32_t c)
 {
-    return (struct java_escape){.type = JAVA_ESCAPE_CHAR, .c = c};
+    return (struct regex_escape){.type = REGEX_ESCAPE_CHAR, .c = c};
 }
 
-static struct java_escape set_of(struct java_set *set)
+static struct regex_escape set_of(struct regex_set *set)
 {
-    return (struct java_escape){.type = set ? JAVA_ESCAPE_SET : JAVA_ESCAPE_FAILED, .set = set};
+    return (struct regex_escape){.type = set ? REGEX_ESCAPE_SET : REGEX_ESCAPE_FAILED, .set = set};
 }
 
-static struct java_escape words(const char *text)
+static struct regex_escape words(const char *text)
 {
-    struct java_escape e = {.type = JAVA_ESCAPE_TEXT};
+    struct regex_escape e = {.type = REGEX_ESCAPE_TEXT};
     snprintf(e.text, sizeof e.text, "%s", text);
     return e;
 }
@@ -42,14 +42,14 @@ static bool is_octal(uint32_t c)
 }
 
 /* \0n, \0nn, \0mnn with m up to 3. */
-static struct java_escape octal(struct java_scan *s)
+static struct regex_escape octal(struct regex_scan *s)
 {
-    uint32_t first = java_read(s);
+    uint32_t first = regex_read(s);
     if (!is_octal(first))
         return failed(s, "no octal number");
     uint32_t c = first - '0';
     for (int i = 0; i < (first <= '3' ? 2 : 1); i++) {
-        uint32_t digit = java_read(s);
+        uint32_t digit = regex_read(s);
         if (!is_octal(digit)) {
             s->at--;
             break;
@@ -59,12 +59,12 @@ static struct java_escape octal(struct java_scan *s)
     return character(c);
 }
 
-static struct java_escape braced_hexadecimal(struct java_scan *s)
+static struct regex_escape braced_hexadecimal(struct regex_scan *s)
 {
-    uint32_t code = 0, c = java_read(s);
+    uint32_t code = 0, c = regex_read(s);
     if (hex_digit(c) < 0)
         return failed(s, "no hexadecimal number");
-    for (; hex_digit(c) >= 0; c = java_read(s)) {
+    for (; hex_digit(c) >= 0; c = regex_read(s)) {
         code = code * 16 + (uint32_t)hex_digit(c);
         if (code > CODE_MAX)
             return failed(s, "a character above U+10FFFF");
@@ -73,21 +73,21 @@ static struct java_escape braced_hexadecimal(struct java_scan *s)
 }
 
 /* \xHH, \x{H...} */
-static struct java_escape hexadecimal(struct java_scan *s)
+static struct regex_escape hexadecimal(struct regex_scan *s)
 {
-    uint32_t c = java_read(s);
+    uint32_t c = regex_read(s);
     if (c == '{')
         return braced_hexadecimal(s);
     int high = hex_digit(c);
-    int low = high < 0 ? -1 : hex_digit(java_read(s));
+    int low = high < 0 ? -1 : hex_digit(regex_read(s));
     return low < 0 ? failed(s, "no hexadecimal number") : character((uint32_t)(high * 16 + low));
 }
 
-static bool four_digits(struct java_scan *s, uint32_t *code)
+static bool four_digits(struct regex_scan *s, uint32_t *code)
 {
     *code = 0;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(java_read(s));
+        int digit = hex_digit(regex_read(s));
         if (digit < 0)
             return false;
         *code = *code * 16 + (uint32_t)digit;
@@ -96,7 +96,7 @@ static bool four_digits(struct java_scan *s, uint32_t *code)
 }
 
 /* \uHHHH; two of them for a character above U+FFFF. */
-static struct java_escape utf16(struct java_scan *s)
+static struct regex_escape utf16(struct regex_scan *s)
 {
     uint32_t high, low;
     if (!four_digits(s, &high))
@@ -104,7 +104,7 @@ static struct java_escape utf16(struct java_scan *s)
     if (high < 0xD800 || high > 0xDBFF)
         return character(high);
     size_t at = s->at;
-    if (java_read(s) == '\\' && java_read(s) == 'u') {
+    if (regex_read(s) == '\\' && regex_read(s) == 'u') {
         if (!four_digits(s, &low))
             return failed(s, "no four hexadecimal digits");
         if (low >= 0xDC00 && low <= 0xDFFF)
@@ -116,11 +116,11 @@ static struct java_escape utf16(struct java_scan *s)
 
 /* Of a group that there is not, or not yet when the group around is asked for the first time,
  * nothing matches. */
-static struct java_escape reference(struct java_scan *s, size_t group)
+static struct regex_escape reference(struct regex_scan *s, size_t group)
 {
-    struct java_escape e = {.type = JAVA_ESCAPE_TEXT};
+    struct regex_escape e = {.type = REGEX_ESCAPE_TEXT};
     bool exists = group <= s->groups_total;
-    bool is_caseless = java_has(s, JAVA_I);
+    bool is_caseless = regex_has(s, REGEX_I);
     if (exists)
         snprintf(e.text, sizeof e.text, is_caseless ? "(?i:\\g{%zu})" : "(?:\\g{%zu})", group);
     else
@@ -129,26 +129,26 @@ static struct java_escape reference(struct java_scan *s, size_t group)
 }
 
 /* More digits belong to it as long as there is such a group already. */
-static struct java_escape numbered_reference(struct java_scan *s, uint32_t first)
+static struct regex_escape numbered_reference(struct regex_scan *s, uint32_t first)
 {
     size_t group = first - '0';
     for (;;) {
-        uint32_t c = java_peek(s);
+        uint32_t c = regex_peek(s);
         if (c < '0' || c > '9' || s->groups < group * 10 + (c - '0'))
             return reference(s, group);
         group = group * 10 + (c - '0');
-        java_read(s);
+        regex_read(s);
     }
 }
 
-static struct java_escape named_reference(struct java_scan *s)
+static struct regex_escape named_reference(struct regex_scan *s)
 {
-    if (java_read(s) != '<')
+    if (regex_read(s) != '<')
         return failed(s, "\\k without a name");
-    char *name = java_group_name(s, java_read(s));
+    char *name = regex_group_name(s, regex_read(s));
     if (!name)
-        return (struct java_escape){.type = JAVA_ESCAPE_FAILED};
-    for (const struct java_group_name *n = s->names; n; n = n->next)
+        return (struct regex_escape){.type = REGEX_ESCAPE_FAILED};
+    for (const struct regex_group_name *n = s->names; n; n = n->next)
         if (strcmp(n->name, name) == 0)
             return reference(s, n->group);
     return failed(s, "the name of no group before it");
@@ -157,19 +157,19 @@ static struct java_escape named_reference(struct java_scan *s)
 /* Between what is of a word and what is not. Java 17 takes all letters for words, Java 19 and later
  * those of ASCII; names of topics have no others. \b{g} is the end of what a reader takes for a
  * character; any other brace is a repetition. */
-static struct java_escape boundary(struct java_scan *s, uint32_t c)
+static struct regex_escape boundary(struct regex_scan *s, uint32_t c)
 {
 #define WORD "[\\p{L}\\p{Nd}_]"
     if (c == 'B')
         return words("(?:(?<=" WORD ")(?=" WORD ")|(?<!" WORD ")(?!" WORD "))");
-    if (java_peek(s) == '{' && java_char(s, s->at + 1) == 'g')
+    if (regex_peek(s) == '{' && regex_char(s, s->at + 1) == 'g')
         return failed(s, "\\b{g} has no translation");
     return words("(?:(?<=" WORD ")(?!" WORD ")|(?<!" WORD ")(?=" WORD "))");
 #undef WORD
 }
 
 /* What stands for a place or for several characters, and is not known in classes. */
-static struct java_escape place(struct java_scan *s, uint32_t c)
+static struct regex_escape place(struct regex_scan *s, uint32_t c)
 {
     switch (c) {
     case 'A':
@@ -179,14 +179,14 @@ static struct java_escape place(struct java_scan *s, uint32_t c)
     case 'k': return named_reference(s);
     case 'R': return words("(?:\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])");
     case 'X': return words("(?:\\X)");
-    case 'Z': return words(java_has(s, JAVA_D) ? java_line_end_unix : java_line_end);
+    case 'Z': return words(regex_has(s, REGEX_D) ? regex_line_end_unix : regex_line_end);
     case 'z': return words("(?:\\z)");
     }
     return numbered_reference(s, c);
 }
 
 /* \d and the like: ASCII, but for the flag U. */
-static struct java_escape shorthand(struct java_scan *s, uint32_t c)
+static struct regex_escape shorthand(struct regex_scan *s, uint32_t c)
 {
     static const struct {
         char letter;
@@ -202,10 +202,10 @@ static struct java_escape shorthand(struct java_scan *s, uint32_t c)
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         if ((uint32_t)sets[i].letter != lower)
             continue;
-        bool is_wide = sets[i].name && java_has(s, JAVA_CLASSES);
-        struct java_set *set =
-            is_wide ? java_unicode_class(s, sets[i].name) : java_set_items(s, sets[i].items);
-        return set_of(c == lower ? set : java_set_not(s, set));
+        bool is_wide = sets[i].name && regex_has(s, REGEX_CLASSES);
+        struct regex_set *set =
+            is_wide ? regex_unicode_class(s, sets[i].name) : regex_set_items(s, sets[i].items);
+        return set_of(c == lower ? set : regex_set_not(s, set));
     }
     return failed(s, "an escape that Java does not know");
 }
@@ -215,7 +215,7 @@ static bool is_one_of(const char *set, uint32_t c)
     return c && c < 128 && strchr(set, (int)c);
 }
 
-struct java_escape java_escape(struct java_scan *s, bool is_in_class, bool is_in_range)
+struct regex_escape regex_escape(struct regex_scan *s, bool is_in_class, bool is_in_range)
 {
     s->at++;
     if (s->at >= s->len)
@@ -229,7 +229,7 @@ struct java_escape java_escape(struct java_scan *s, bool is_in_class, bool is_in
     case '0': return octal(s);
     case 'N': return failed(s, "characters by name have no translation");
     case 'a': return character(7);
-    case 'c': return s->at < s->len ? character(java_read(s) ^ 64) : failed(s, "\\c at the end");
+    case 'c': return s->at < s->len ? character(regex_read(s) ^ 64) : failed(s, "\\c at the end");
     case 'e': return character(27);
     case 'f': return character('\f');
     case 'n': return character('\n');

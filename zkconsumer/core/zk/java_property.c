@@ -117,13 +117,14 @@ struct table {
 
 #define TABLE(rows) ((struct table){rows, sizeof(rows) / sizeof *(rows)})
 
-static struct java_set *set_of(struct java_scan *s, const struct property *p)
+static struct regex_set *set_of(struct regex_scan *s, const struct property *p)
 {
-    const char *items = p->caseless && java_has(s, JAVA_I) ? p->caseless : p->items;
-    return *items == '^' ? java_set_not(s, java_set_items(s, items + 1)) : java_set_items(s, items);
+    const char *items = p->caseless && regex_has(s, REGEX_I) ? p->caseless : p->items;
+    return *items == '^' ? regex_set_not(s, regex_set_items(s, items + 1))
+                         : regex_set_items(s, items);
 }
 
-static struct java_set *find(struct java_scan *s, struct table table, const char *name)
+static struct regex_set *find(struct regex_scan *s, struct table table, const char *name)
 {
     for (size_t i = 0; i < table.count; i++)
         if (strcmp(table.rows[i].name, name) == 0)
@@ -131,14 +132,14 @@ static struct java_set *find(struct java_scan *s, struct table table, const char
     return NULL;
 }
 
-struct java_set *java_unicode_class(struct java_scan *s, const char *name)
+struct regex_set *regex_unicode_class(struct regex_scan *s, const char *name)
 {
-    struct java_set *set = find(s, TABLE(posix), name);
+    struct regex_set *set = find(s, TABLE(posix), name);
     return set ? set : find(s, TABLE(unicode), name);
 }
 
 /* General categories, besides the tables. */
-static struct java_set *category(struct java_scan *s, const char *name)
+static struct regex_set *category(struct regex_scan *s, const char *name)
 {
     static const char names[] = " L M N Z C P S Cn Lm Lo Mn Me Mc Nd Nl No Zs Zl Zp Cc Cf Co Cs Pd "
                                 "Ps Pe Pc Po Sm Sc Sk So Pi Pf ";
@@ -149,24 +150,24 @@ static struct java_set *category(struct java_scan *s, const char *name)
     if (!strstr(names, word))
         return NULL;
     char *items = arena_format(s->arena, "\\p{%s}", name);
-    return items ? java_set_items(s, items) : NULL;
+    return items ? regex_set_items(s, items) : NULL;
 }
 
-static struct java_set *exact(struct java_scan *s, const char *name)
+static struct regex_set *exact(struct regex_scan *s, const char *name)
 {
-    struct java_set *set = find(s, TABLE(by_name), name);
+    struct regex_set *set = find(s, TABLE(by_name), name);
     return set ? set : category(s, name);
 }
 
 /* Scripts go by PCRE2's names, which are Java's and some more; one that Java does not know is in no
  * Java member's filter. */
-static struct java_set *script(struct java_scan *s, const char *name)
+static struct regex_set *script(struct regex_scan *s, const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     if (!*name || *name == '_' || strspn(name, letters) != strlen(name))
         return NULL;
     char *items = arena_format(s->arena, "\\p{script:%s}", name);
-    return items ? java_set_items(s, items) : NULL;
+    return items ? regex_set_items(s, items) : NULL;
 }
 
 static void lower(char *text)
@@ -176,16 +177,16 @@ static void lower(char *text)
             *text = (char)(*text | 0x20);
 }
 
-static struct java_set *block(struct java_scan *s, char *name)
+static struct regex_set *block(struct regex_scan *s, char *name)
 {
     lower(name);
-    struct java_set *set = find(s, TABLE(blocks), name);
+    struct regex_set *set = find(s, TABLE(blocks), name);
     if (!set)
-        java_fail(s, "this block of Unicode has no translation");
+        regex_fail(s, "this block of Unicode has no translation");
     return set;
 }
 
-static struct java_set *by_key(struct java_scan *s, char *key, char *value)
+static struct regex_set *by_key(struct regex_scan *s, char *key, char *value)
 {
     lower(key);
     if (strcmp(key, "sc") == 0 || strcmp(key, "script") == 0)
@@ -197,19 +198,19 @@ static struct java_set *by_key(struct java_scan *s, char *key, char *value)
     return NULL;
 }
 
-static struct java_set *unicode_or_exact(struct java_scan *s, char *name)
+static struct regex_set *unicode_or_exact(struct regex_scan *s, char *name)
 {
     char *folded = arena_format(s->arena, "%s", name);
     if (!folded)
         return NULL;
     lower(folded);
-    struct java_set *set = find(s, TABLE(unicode), folded);
+    struct regex_set *set = find(s, TABLE(unicode), folded);
     set = set ? set : find(s, TABLE(posix), folded);
     set = set ? set : exact(s, name);
     return set ? set : script(s, name);
 }
 
-static struct java_set *named(struct java_scan *s, char *name)
+static struct regex_set *named(struct regex_scan *s, char *name)
 {
     char *equals = strchr(name, '=');
     if (equals) {
@@ -220,8 +221,8 @@ static struct java_set *named(struct java_scan *s, char *name)
         return block(s, name + 2);
     if (strncmp(name, "Is", 2) == 0)
         return unicode_or_exact(s, name + 2);
-    struct java_set *set = NULL;
-    if (java_has(s, JAVA_CLASSES)) {
+    struct regex_set *set = NULL;
+    if (regex_has(s, REGEX_CLASSES)) {
         char *folded = arena_format(s->arena, "%s", name);
         if (folded) {
             lower(folded);
@@ -232,18 +233,18 @@ static struct java_set *named(struct java_scan *s, char *name)
 }
 
 /* What stands between the braces, or the one letter. NULL: nothing of use. */
-static char *take_name(struct java_scan *s)
+static char *take_name(struct regex_scan *s)
 {
     char name[64];
     size_t len = 0;
-    bool is_braced = java_next(s) == '{';
+    bool is_braced = regex_next(s) == '{';
     if (!is_braced) {
-        name[len++] = (char)(java_char(s, s->at) < 128 ? java_char(s, s->at) : '?');
-        java_read(s);
+        name[len++] = (char)(regex_char(s, s->at) < 128 ? regex_char(s, s->at) : '?');
+        regex_read(s);
         return arena_text(s->arena, bytes_of(name, len));
     }
-    java_next(s);
-    for (uint32_t c; s->at < s->len && (c = java_char(s, s->at)) != '}'; s->at++)
+    regex_next(s);
+    for (uint32_t c; s->at < s->len && (c = regex_char(s, s->at)) != '}'; s->at++)
         if (len < sizeof name)
             name[len++] = (char)(c < 128 ? c : '?');
     if (s->at++ >= s->len || !len || len == sizeof name)
@@ -251,16 +252,16 @@ static char *take_name(struct java_scan *s)
     return arena_text(s->arena, bytes_of(name, len));
 }
 
-struct java_set *java_property(struct java_scan *s)
+struct regex_set *regex_property(struct regex_scan *s)
 {
     size_t from = s->at;
-    bool is_complement = java_char(s, s->at) == 'P';
+    bool is_complement = regex_char(s, s->at) == 'P';
     char *name = take_name(s);
-    struct java_set *set = name ? named(s, name) : NULL;
+    struct regex_set *set = name ? named(s, name) : NULL;
     if (!set) {
         s->at = from;
-        java_fail(s, "a property of this name has no translation");
+        regex_fail(s, "a property of this name has no translation");
         return NULL;
     }
-    return is_complement ? java_set_not(s, set) : set;
+    return is_complement ? regex_set_not(s, set) : set;
 }

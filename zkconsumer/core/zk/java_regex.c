@@ -10,23 +10,23 @@
 #define LINE_ENDS "\\n\\r\\x{85}\\x{2028}\\x{2029}"
 
 /* Before the end, or before the line end that is last. */
-const char java_line_end[] =
+const char regex_line_end[] =
     "(?:\\z|(?=(?:\\r\\n|[\\r\\x{85}\\x{2028}\\x{2029}])\\z)|(?<!\\r)(?=\\n\\z))";
-const char java_line_end_unix[] = "(?=\\n?\\z)";
+const char regex_line_end_unix[] = "(?=\\n?\\z)";
 
 /* ---- reading ---- */
 
-uint32_t java_char(const struct java_scan *s, size_t at)
+uint32_t regex_char(const struct regex_scan *s, size_t at)
 {
     return at < s->len ? s->text[at] : 0;
 }
 
-bool java_has(const struct java_scan *s, enum java_flag flag)
+bool regex_has(const struct regex_scan *s, enum regex_flag flag)
 {
     return s->flags & flag;
 }
 
-bool java_fail(struct java_scan *s, const char *reason)
+bool regex_fail(struct regex_scan *s, const char *reason)
 {
     if (!s->reason) {
         s->reason = reason;
@@ -40,50 +40,50 @@ static bool is_space(uint32_t c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool ends_line(const struct java_scan *s, uint32_t c)
+static bool ends_line(const struct regex_scan *s, uint32_t c)
 {
-    if (java_has(s, JAVA_D))
+    if (regex_has(s, REGEX_D))
         return c == '\n';
     return c == '\n' || c == '\r' || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
 /* With the flag x: over white space, and over comments up to what ends their line, which is white
  * space mostly, but a character of its own where it is not ASCII. */
-static void skip_comments(struct java_scan *s)
+static void skip_comments(struct regex_scan *s)
 {
-    if (!java_has(s, JAVA_X))
+    if (!regex_has(s, REGEX_X))
         return;
-    while (is_space(java_char(s, s->at)) || java_char(s, s->at) == '#') {
-        while (is_space(java_char(s, s->at)))
+    while (is_space(regex_char(s, s->at)) || regex_char(s, s->at) == '#') {
+        while (is_space(regex_char(s, s->at)))
             s->at++;
-        if (java_char(s, s->at) == '#')
+        if (regex_char(s, s->at) == '#')
             while (s->at < s->len && !ends_line(s, s->text[s->at]))
                 s->at++;
     }
 }
 
-uint32_t java_peek(struct java_scan *s)
+uint32_t regex_peek(struct regex_scan *s)
 {
     skip_comments(s);
-    return java_char(s, s->at);
+    return regex_char(s, s->at);
 }
 
-uint32_t java_next(struct java_scan *s)
+uint32_t regex_next(struct regex_scan *s)
 {
     s->at++;
-    return java_peek(s);
+    return regex_peek(s);
 }
 
-uint32_t java_read(struct java_scan *s)
+uint32_t regex_read(struct regex_scan *s)
 {
-    uint32_t c = java_peek(s);
+    uint32_t c = regex_peek(s);
     s->at++;
     return c;
 }
 
-uint32_t java_next_escaped(struct java_scan *s)
+uint32_t regex_next_escaped(struct regex_scan *s)
 {
-    return java_char(s, ++s->at);
+    return regex_char(s, ++s->at);
 }
 
 static bool is_letter(uint32_t c)
@@ -96,14 +96,14 @@ static bool is_digit(uint32_t c)
     return c >= '0' && c <= '9';
 }
 
-char *java_group_name(struct java_scan *s, uint32_t c)
+char *regex_group_name(struct regex_scan *s, uint32_t c)
 {
     char name[128];
     size_t len = 0;
-    for (; len + 1 < sizeof name && (is_letter(c) || (len && is_digit(c))); c = java_read(s))
+    for (; len + 1 < sizeof name && (is_letter(c) || (len && is_digit(c))); c = regex_read(s))
         name[len++] = (char)c;
     if (!len || c != '>') {
-        java_fail(s, "no name of a group");
+        regex_fail(s, "no name of a group");
         return NULL;
     }
     return arena_text(s->arena, bytes_of(name, len));
@@ -111,40 +111,40 @@ char *java_group_name(struct java_scan *s, uint32_t c)
 
 /* ---- quantifiers ---- */
 
-static void write_kind(struct java_scan *s, uint32_t c)
+static void write_kind(struct regex_scan *s, uint32_t c)
 {
     if (c != '?' && c != '+')
         return;
     buf_append_byte(s->out, (uint8_t)c); /* lazy, possessive */
-    java_next(s);
+    regex_next(s);
 }
 
 /* From '{' on: {n}, {n,}, {n,m}. */
-static bool counted(struct java_scan *s)
+static bool counted(struct regex_scan *s)
 {
     s->at++; /* what follows stands at once: Java's skip() */
     int64_t least = 0, most = 0;
-    uint32_t c = java_char(s, s->at++);
+    uint32_t c = regex_char(s, s->at++);
     if (!is_digit(c))
-        return java_fail(s, "a repetition without a number");
-    for (; is_digit(c); c = java_read(s))
+        return regex_fail(s, "a repetition without a number");
+    for (; is_digit(c); c = regex_read(s))
         if ((least = least * 10 + (c - '0')) > INT32_MAX)
-            return java_fail(s, "a repetition beyond all bounds");
+            return regex_fail(s, "a repetition beyond all bounds");
     bool is_open = false;
     most = least;
     if (c == ',') {
-        c = java_read(s);
+        c = regex_read(s);
         is_open = c == '}';
         if (!is_open)
             most = 0;
-        for (; is_digit(c); c = java_read(s))
+        for (; is_digit(c); c = regex_read(s))
             if ((most = most * 10 + (c - '0')) > INT32_MAX)
-                return java_fail(s, "a repetition beyond all bounds");
+                return regex_fail(s, "a repetition beyond all bounds");
     }
     if (c != '}')
-        return java_fail(s, "a repetition without its end");
+        return regex_fail(s, "a repetition without its end");
     if (most < least)
-        return java_fail(s, "a repetition of less than its least");
+        return regex_fail(s, "a repetition of less than its least");
     if (least > REPEAT_MAX)
         least = REPEAT_MAX;
     if (most > REPEAT_MAX)
@@ -153,25 +153,25 @@ static bool counted(struct java_scan *s)
         buf_appendf(s->out, "{%" PRId64 ",}", least);
     else
         buf_appendf(s->out, "{%" PRId64 ",%" PRId64 "}", least, most);
-    write_kind(s, java_peek(s));
+    write_kind(s, regex_peek(s));
     return true;
 }
 
-static bool closure(struct java_scan *s)
+static bool closure(struct regex_scan *s)
 {
-    uint32_t c = java_peek(s);
+    uint32_t c = regex_peek(s);
     if (c == '{')
         return counted(s);
     if (c != '?' && c != '*' && c != '+')
         return true;
     buf_append_byte(s->out, (uint8_t)c);
-    write_kind(s, java_next(s));
+    write_kind(s, regex_next(s));
     return true;
 }
 
 /* Java matches each turn of a possessive group for itself; PCRE2 goes back into the first of
  * (a|ab){2}+ when the second fails. So what was written from `from` on becomes atomic. */
-static bool group_closure(struct java_scan *s, size_t from)
+static bool group_closure(struct regex_scan *s, size_t from)
 {
     static const char atomic[] = "(?>";
     size_t to = s->out->len;
@@ -192,54 +192,54 @@ static bool group_closure(struct java_scan *s, size_t from)
 
 /* ---- groups ---- */
 
-static bool expression(struct java_scan *s);
+static bool expression(struct regex_scan *s);
 
 static unsigned flag_of(uint32_t c)
 {
     switch (c) {
-    case 'i': return JAVA_I;
-    case 'm': return JAVA_M;
-    case 's': return JAVA_S;
-    case 'd': return JAVA_D;
-    case 'u': return JAVA_U;
-    case 'x': return JAVA_X;
-    case 'U': return JAVA_CLASSES | JAVA_U;
+    case 'i': return REGEX_I;
+    case 'm': return REGEX_M;
+    case 's': return REGEX_S;
+    case 'd': return REGEX_D;
+    case 'u': return REGEX_U;
+    case 'x': return REGEX_X;
+    case 'U': return REGEX_CLASSES | REGEX_U;
     }
     return 0;
 }
 
-static bool take_flags(struct java_scan *s)
+static bool take_flags(struct regex_scan *s)
 {
-    uint32_t c = java_peek(s);
-    for (; flag_of(c); c = java_next(s))
+    uint32_t c = regex_peek(s);
+    for (; flag_of(c); c = regex_next(s))
         s->flags |= flag_of(c);
     if (c == 'c')
-        return java_fail(s, "canonical equivalence has no translation");
+        return regex_fail(s, "canonical equivalence has no translation");
     if (c == '-')
-        for (c = java_next(s); flag_of(c); c = java_next(s))
+        for (c = regex_next(s); flag_of(c); c = regex_next(s))
             s->flags &= ~flag_of(c);
     return true;
 }
 
-static bool name_group(struct java_scan *s, uint32_t first)
+static bool name_group(struct regex_scan *s, uint32_t first)
 {
-    char *name = java_group_name(s, first);
-    struct java_group_name *entry = arena_alloc(s->arena, sizeof *entry);
+    char *name = regex_group_name(s, first);
+    struct regex_group_name *entry = arena_alloc(s->arena, sizeof *entry);
     if (!name || !entry)
-        return java_fail(s, "a name that is too long");
-    for (const struct java_group_name *n = s->names; n; n = n->next)
+        return regex_fail(s, "a name that is too long");
+    for (const struct regex_group_name *n = s->names; n; n = n->next)
         if (strcmp(n->name, name) == 0)
-            return java_fail(s, "a name that another group has");
-    *entry = (struct java_group_name){.name = name, .group = ++s->groups, .next = s->names};
+            return regex_fail(s, "a name that another group has");
+    *entry = (struct regex_group_name){.name = name, .group = ++s->groups, .next = s->names};
     s->names = entry;
     buf_append_text(s->out, "(");
     return true;
 }
 
 /* After "(?<": a look behind, or a name. */
-static bool open_angle(struct java_scan *s)
+static bool open_angle(struct regex_scan *s)
 {
-    uint32_t c = java_read(s);
+    uint32_t c = regex_read(s);
     if (c != '=' && c != '!')
         return name_group(s, c);
     buf_appendf(s->out, "(?<%c", (char)c);
@@ -247,9 +247,9 @@ static bool open_angle(struct java_scan *s)
 }
 
 /* After "(?". *is_flags: it was (?flags), and no group. */
-static bool open_special(struct java_scan *s, bool *is_flags)
+static bool open_special(struct regex_scan *s, bool *is_flags)
 {
-    uint32_t c = java_char(s, s->at++);
+    uint32_t c = regex_char(s, s->at++);
     switch (c) {
     case ':':
     case '=':
@@ -260,23 +260,23 @@ static bool open_special(struct java_scan *s, bool *is_flags)
     s->at--;
     if (!take_flags(s))
         return false;
-    c = java_read(s);
+    c = regex_read(s);
     *is_flags = c == ')';
     if (c != ':' && c != ')')
-        return java_fail(s, "an unknown kind of group");
+        return regex_fail(s, "an unknown kind of group");
     if (c == ':')
         buf_append_text(s->out, "(?:");
     return true;
 }
 
-static bool group(struct java_scan *s)
+static bool group(struct regex_scan *s)
 {
     unsigned flags = s->flags;
     size_t from = s->out->len;
     bool is_flags = false;
     if (++s->depth > JAVA_REGEX_DEPTH_MAX)
-        return java_fail(s, "groups too deep in one another");
-    if (java_next(s) == '?') {
+        return regex_fail(s, "groups too deep in one another");
+    if (regex_next(s) == '?') {
         s->at++;
         if (!open_special(s, &is_flags))
             return false;
@@ -289,8 +289,8 @@ static bool group(struct java_scan *s)
         return true; /* they hold to the end of the group around */
     if (!expression(s))
         return false;
-    if (java_read(s) != ')')
-        return java_fail(s, "a group without its end");
+    if (regex_read(s) != ')')
+        return regex_fail(s, "a group without its end");
     buf_append_text(s->out, ")");
     s->flags = flags;
     s->depth--;
@@ -299,67 +299,67 @@ static bool group(struct java_scan *s)
 
 /* ---- sequences ---- */
 
-static bool escaped(struct java_scan *s)
+static bool escaped(struct regex_scan *s)
 {
-    uint32_t c = java_char(s, s->at + 1);
+    uint32_t c = regex_char(s, s->at + 1);
     if (c == 'p' || c == 'P') {
         s->at++;
-        struct java_set *set = java_property(s);
+        struct regex_set *set = regex_property(s);
         if (set)
-            java_set_write(s, set);
+            regex_set_write(s, set);
         return set;
     }
-    struct java_escape e = java_escape(s, false, false);
+    struct regex_escape e = regex_escape(s, false, false);
     switch (e.type) {
-    case JAVA_ESCAPE_FAILED: return false;
-    case JAVA_ESCAPE_CHAR: java_set_write(s, java_set_single(s, e.c)); break;
-    case JAVA_ESCAPE_SET: java_set_write(s, e.set); break;
-    case JAVA_ESCAPE_TEXT: buf_append_text(s->out, e.text); break;
+    case REGEX_ESCAPE_FAILED: return false;
+    case REGEX_ESCAPE_CHAR: regex_set_write(s, regex_set_single(s, e.c)); break;
+    case REGEX_ESCAPE_SET: regex_set_write(s, e.set); break;
+    case REGEX_ESCAPE_TEXT: buf_append_text(s->out, e.text); break;
     }
     return true;
 }
 
-static void caret(struct java_scan *s)
+static void caret(struct regex_scan *s)
 {
     static const char *const any =
         "(?:\\A|(?<=[\\n\\x{85}\\x{2028}\\x{2029}])(?!\\z)|(?<=\\r)(?!\\n|\\z))";
-    java_next(s);
-    if (!java_has(s, JAVA_M))
+    regex_next(s);
+    if (!regex_has(s, REGEX_M))
         buf_append_text(s->out, "(?:\\A)");
     else
-        buf_append_text(s->out, java_has(s, JAVA_D) ? "(?:\\A|(?<=\\n)(?!\\z))" : any);
+        buf_append_text(s->out, regex_has(s, REGEX_D) ? "(?:\\A|(?<=\\n)(?!\\z))" : any);
 }
 
-static void dollar(struct java_scan *s)
+static void dollar(struct regex_scan *s)
 {
     static const char *const any = "(?:\\z|(?=[\\r\\x{85}\\x{2028}\\x{2029}])|(?<!\\r)(?=\\n))";
-    java_next(s);
-    if (!java_has(s, JAVA_M))
-        buf_append_text(s->out, java_has(s, JAVA_D) ? java_line_end_unix : java_line_end);
+    regex_next(s);
+    if (!regex_has(s, REGEX_M))
+        buf_append_text(s->out, regex_has(s, REGEX_D) ? regex_line_end_unix : regex_line_end);
     else
-        buf_append_text(s->out, java_has(s, JAVA_D) ? "(?:\\z|(?=\\n))" : any);
+        buf_append_text(s->out, regex_has(s, REGEX_D) ? "(?:\\z|(?=\\n))" : any);
 }
 
-static void dot(struct java_scan *s)
+static void dot(struct regex_scan *s)
 {
-    java_next(s);
-    if (java_has(s, JAVA_S))
+    regex_next(s);
+    if (regex_has(s, REGEX_S))
         buf_append_text(s->out, ".");
     else
-        buf_append_text(s->out, java_has(s, JAVA_D) ? "[^\\n]" : "[^" LINE_ENDS "]");
+        buf_append_text(s->out, regex_has(s, REGEX_D) ? "[^\\n]" : "[^" LINE_ENDS "]");
 }
 
-static bool class(struct java_scan *s)
+static bool class(struct regex_scan *s)
 {
-    struct java_set *set = java_class(s);
+    struct regex_set *set = regex_class(s);
     if (set)
-        java_set_write(s, set);
+        regex_set_write(s, set);
     return set;
 }
 
 /* One atom, without its quantifier. Java's atoms are runs of characters, but a quantifier takes the
  * last one only. */
-static bool atom(struct java_scan *s, uint32_t c)
+static bool atom(struct regex_scan *s, uint32_t c)
 {
     switch (c) {
     case '[': return class(s);
@@ -369,18 +369,18 @@ static bool atom(struct java_scan *s, uint32_t c)
     case '.': dot(s); return true;
     case '?':
     case '*':
-    case '+': return java_fail(s, "a repetition of nothing");
+    case '+': return regex_fail(s, "a repetition of nothing");
     case '{': buf_append_text(s->out, "(?:)"); return true; /* a{2}{3}: of the empty run */
     }
-    java_set_write(s, java_set_single(s, c));
-    java_next(s);
+    regex_set_write(s, regex_set_single(s, c));
+    regex_next(s);
     return true;
 }
 
-static bool sequence(struct java_scan *s)
+static bool sequence(struct regex_scan *s)
 {
     for (;;) {
-        uint32_t c = java_peek(s);
+        uint32_t c = regex_peek(s);
         if (s->at >= s->len || c == '|' || c == ')')
             return true;
         bool ok = c == '(' ? group(s) : atom(s, c) && closure(s);
@@ -389,26 +389,26 @@ static bool sequence(struct java_scan *s)
     }
 }
 
-static bool expression(struct java_scan *s)
+static bool expression(struct regex_scan *s)
 {
     for (;;) {
         if (!sequence(s))
             return false;
-        if (java_peek(s) != '|')
+        if (regex_peek(s) != '|')
             return true;
-        java_next(s);
+        regex_next(s);
         buf_append_text(s->out, "|");
     }
 }
 
-static bool whole(struct java_scan *s)
+static bool whole(struct regex_scan *s)
 {
     s->at = s->groups = 0;
     s->flags = s->depth = 0;
     s->names = NULL;
     if (!expression(s))
         return false;
-    return s->at == s->len || java_fail(s, "a ')' without its group");
+    return s->at == s->len || regex_fail(s, "a ')' without its group");
 }
 
 /* ---- \Q...\E ---- */
@@ -469,7 +469,7 @@ static void take_quotes_out(struct quoting *q)
 }
 
 /* The characters of the expression; false: it is no UTF-8, or there is no memory. */
-static bool decode(struct java_scan *s, struct bytes regex)
+static bool decode(struct regex_scan *s, struct bytes regex)
 {
     uint32_t *chars = arena_alloc_array(s->arena, regex.len, sizeof *chars);
     uint32_t *plain = arena_alloc_array(s->arena, 4 * regex.len + 4, sizeof *plain);
@@ -479,7 +479,7 @@ static bool decode(struct java_scan *s, struct bytes regex)
     while (regex.len) {
         struct utf8_char c = utf8_decode(regex.data, regex.len);
         if (!c.valid)
-            return java_fail(s, "no UTF-8");
+            return regex_fail(s, "no UTF-8");
         chars[q.len++] = c.code;
         regex = bytes_of(regex.data + c.len, regex.len - c.len);
     }
@@ -490,7 +490,7 @@ static bool decode(struct java_scan *s, struct bytes regex)
 }
 
 /* What stands from where it failed on, for a person. */
-static struct why_quote rest_of(const struct java_scan *s)
+static struct why_quote rest_of(const struct regex_scan *s)
 {
     uint8_t text[4 * 24];
     size_t len = 0;
@@ -499,7 +499,7 @@ static struct why_quote rest_of(const struct java_scan *s)
     return why_quote(bytes_of(text, len));
 }
 
-static enum zkc_err say_why(const struct java_scan *s, const char *regex, struct why *why)
+static enum zkc_err say_why(const struct regex_scan *s, const char *regex, struct why *why)
 {
     if (s->reason) {
         why_set(why, "regular expression \"%s\": at character %zu, \"%s\": %s",
@@ -517,7 +517,7 @@ enum zkc_err zk_java_regex_translate(const char *regex, struct buf *out, struct 
 {
     struct arena arena;
     arena_init(&arena, ARENA_BYTES_MAX);
-    struct java_scan s = {.out = out, .arena = &arena};
+    struct regex_scan s = {.out = out, .arena = &arena};
     size_t from = out->len;
     why_clear(why);
     /* Twice: whether a reference leads to a group is known at the end only. */
