@@ -84,7 +84,7 @@ static void go_on(const struct java_set *s, struct java_cursor *c)
         c->entry = s->buckets[c->bucket];
 }
 
-struct java_cursor java_first(const struct java_set *s)
+struct java_cursor java_set_first(const struct java_set *s)
 {
     struct java_cursor c = {0, s->buckets ? s->buckets[0] : NULL};
     if (s->buckets)
@@ -92,7 +92,7 @@ struct java_cursor java_first(const struct java_set *s)
     return c;
 }
 
-void java_next(const struct java_set *s, struct java_cursor *c)
+void java_set_next(const struct java_set *s, struct java_cursor *c)
 {
     c->entry = c->entry->next;
     go_on(s, c);

@@ -30,13 +30,13 @@ void java_set_add(struct java_set *s, struct pool *p, int32_t hash, uint32_t id)
 /* True if it was there. */
 bool java_set_remove(struct java_set *s, struct pool *p, int32_t hash, uint32_t id);
 
-/* for (struct java_cursor c = java_first(s); c.entry; java_next(s, &c)) */
+/* for (struct java_cursor c = java_set_first(s); c.entry; java_set_next(s, &c)) */
 struct java_cursor {
     uint32_t bucket;
     struct java_entry *entry;
 };
-struct java_cursor java_first(const struct java_set *s);
-void java_next(const struct java_set *s, struct java_cursor *c);
+struct java_cursor java_set_first(const struct java_set *s);
+void java_set_next(const struct java_set *s, struct java_cursor *c);
 
 /* String.hashCode() of ASCII. */
 int32_t java_text_hash(const char *text, size_t len);

@@ -393,8 +393,8 @@ void zk_quorum_forwarded(struct zk_server *s, struct zk_request *r)
 static void expire_in_parts(struct zk_server *s, const struct zk_session_entry *entry)
 {
     uint64_t at = zk_now(s);
-    for (struct java_cursor c = java_first(&entry->ephemerals); c.entry;
-         java_next(&entry->ephemerals, &c)) {
+    for (struct java_cursor c = java_set_first(&entry->ephemerals); c.entry;
+         java_set_next(&entry->ephemerals, &c)) {
         struct zk_request *r = internal_request(s, ZK_DO_DELETE, 0);
         r->write =
             (struct zk_write){.what = ZK_DO_DELETE, .path = c.entry->id, .version = ZK_ANY_VERSION};

@@ -50,7 +50,8 @@ struct zk_names *zk_tree_names(struct zk_tree *t, struct znode *n)
     if (!n->names) {
         n->names = pool_take(t->pool, sizeof *n->names + n->children.count * sizeof(char *));
         n->names->refs = 1;
-        for (struct java_cursor c = java_first(&n->children); c.entry; java_next(&n->children, &c))
+        for (struct java_cursor c = java_set_first(&n->children); c.entry;
+             java_set_next(&n->children, &c))
             n->names->list[n->names->count++] = zk_path_at(t->paths, c.entry->id)->leaf;
     }
     n->names->refs++;
@@ -205,7 +206,7 @@ void zk_tree_deinit(struct zk_tree *t)
 static void copy_set(struct zk_tree *t, struct java_set *to, const struct java_set *from,
                      bool by_leaf)
 {
-    for (struct java_cursor c = java_first(from); c.entry; java_next(from, &c)) {
+    for (struct java_cursor c = java_set_first(from); c.entry; java_set_next(from, &c)) {
         const struct zk_path *p = zk_path_at(t->paths, c.entry->id);
         java_set_add(to, t->pool, by_leaf ? p->leaf_hash : p->hash, c.entry->id);
     }
@@ -378,7 +379,8 @@ static struct zk_txn *prepare_close(struct zk_tree *t, uint64_t session, int64_t
         x->zk_rc = ZK_SESSION_EXPIRED;
         return x;
     }
-    for (struct java_cursor c = java_first(&s->ephemerals); c.entry; java_next(&s->ephemerals, &c))
+    for (struct java_cursor c = java_set_first(&s->ephemerals); c.entry;
+         java_set_next(&s->ephemerals, &c))
         x->parts[x->count++] =
             (struct zk_part){.what = ZK_DO_DELETE, .path = c.entry->id, .owner = session};
     return x;

@@ -174,7 +174,7 @@ static void test_java_order(void **state)
                     assert_true(java_set_remove(
                         &set, &pool, java_text_hash(SETS[i].remove[k], strlen(SETS[i].remove[k])),
                         id));
-        for (struct java_cursor c = java_first(&set); c.entry; java_next(&set, &c)) {
+        for (struct java_cursor c = java_set_first(&set); c.entry; java_set_next(&set, &c)) {
             strcat(got, got[0] ? " " : "");
             strcat(got, SETS[i].add[c.entry->id]);
         }
