@@ -285,8 +285,9 @@ static void on_chroot(const struct zk_result *result, void *user)
     }
     if (!zk_rc_is_retriable(result->zk_rc))
         journal_cause(b->journal, JOURNAL_ERROR, "chroot",
-                      "the path of zookeeper.connect cannot be made: %s (%d)",
-                      zk_rc_name(result->zk_rc), result->zk_rc);
+                      "the path of zookeeper.connect cannot be made: %s (%d)%s",
+                      zk_rc_name(result->zk_rc), result->zk_rc,
+                      result->zk_rc == ZK_NO_AUTH ? "; is zookeeper.auth set, and right?" : "");
     event_add(b->chroot_timer, &(struct timeval){.tv_usec = RETRY_CHROOT_MS * 1000});
 }
 
@@ -464,6 +465,7 @@ static bool open_session(struct broker *b)
         .base = base,
         .resolver = b->resolver,
         .connect = b->config->zookeeper_connect,
+        .auth = b->config->zookeeper_auth,
         .session_timeout_ms = b->config->zookeeper_session_timeout_ms,
         .seed = (uint64_t)clock_wall_ms() ^ (uint64_t)getpid() << 32,
         .on_event = on_session_event,

@@ -4,6 +4,7 @@
 #include "zkconsumer/cli/suggest.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/base/properties.h"
+#include "zkconsumer/core/zk/auth.h"
 #include "zkconsumer/core/zk/connect.h"
 #include <inttypes.h>
 #include <stddef.h>
@@ -77,6 +78,8 @@ static const struct key keys[] = {
     KEY(KEY_LIST, "log.dir", "/tmp/kafka-logs", log_dirs, "The same, when log.dirs is not set."),
     KEY(KEY_TEXT, "zookeeper.connect", NULL, zookeeper_connect,
         "ZooKeeper's servers, host:port by comma, with an optional /path behind the last."),
+    KEY(KEY_TEXT, "zookeeper.auth", NULL, zookeeper_auth,
+        "Credentials for znodes that an ACL protects, " ZK_AUTH_FORM "."),
     INTEGER("zookeeper.session.timeout.ms", "6000", zookeeper_session_timeout_ms, 1, INT_MAX32,
             "How long after a crash the broker counts as alive."),
     INTEGER("zookeeper.connection.timeout.ms", "6000", zookeeper_connection_timeout_ms, 1,
@@ -540,6 +543,12 @@ static bool check(struct config *c, struct why *why)
         return false;
     }
     zk_connect_deinit(&parsed);
+    char scheme[ZK_AUTH_SCHEME_SIZE];
+    struct bytes credentials;
+    if (c->zookeeper_auth && !zk_auth_split(c->zookeeper_auth, scheme, &credentials)) {
+        why_set(why, "zookeeper.auth: expected " ZK_AUTH_FORM);
+        return false;
+    }
     return check_overrides_per_ip(c->max_connections_per_ip_overrides, why);
 }
 
@@ -578,6 +587,7 @@ void config_deinit(struct config *c)
     free(c->advertised_host);
     free_list(c->log_dirs, c->log_dirs_count);
     free(c->zookeeper_connect);
+    free(c->zookeeper_auth);
     free(c->max_connections_per_ip_overrides);
     free(c->log_file);
     *c = (struct config){0};

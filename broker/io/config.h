@@ -25,6 +25,7 @@ struct config {
     char **log_dirs;         /* at least one */
     size_t log_dirs_count;
     char *zookeeper_connect;
+    char *zookeeper_auth; /* a secret; NULL: none */
     int64_t zookeeper_session_timeout_ms;
     int64_t zookeeper_connection_timeout_ms;
 

@@ -130,6 +130,35 @@ def nodes_below(zk, path):
         yield from nodes_below(zk, "%s/%s" % (path, name))
 
 
+def test_a_protected_cluster(t):
+    """A chroot in which only RIGHT may make anything: our broker, our tools, a member."""
+    server = t.zookeeper(properties=TICK)
+    anna = client(t, server.address, RIGHT)
+    anna.create("/kafka", acl=[make_digest_acl(*RIGHT.split(":"), all=True)])
+    secret = "digest:" + RIGHT
+
+    def cluster(properties):
+        return t.zk_cluster(zookeeper_server=server, chroot="/kafka", start=False, properties=properties)
+
+    without = cluster({}).brokers[0]
+    without.start_without_waiting()
+    without.process.wait_for_line("NoAuth")
+    assert without.process.wait() != 0
+    assert "cannot be created in ZooKeeper" in without.log_text(), without.log_text()
+    with_it = cluster({"zookeeper.auth": secret}).start()
+    env, where = {**os.environ, VARIABLE: secret}, "--zookeeper=" + with_it.zookeeper_connect
+
+    def tool(*words, stdin=None):
+        return subprocess.run([program("zkconsumer"), *words, where], env=env, input=stdin, timeout=60,
+                              capture_output=True, text=True, check=True).stdout
+
+    tool("topics", "create", "--topic=t", "--partitions=1")
+    with_it.wait_for_topic("t", 1)
+    tool("produce", "--topic=t", stdin="one\ntwo\n")
+    expect("consumed", tool("consume", "--topic=t", "--group=g", "--from-beginning", "--exit-at-end"),
+           "one\ntwo\n")
+
+
 def test_credentials_of_a_scheme_that_the_server_does_not_know(t):
     """The server refuses them, for good: the member says so, once, and can be closed."""
     cluster = t.cluster(zookeeper_properties=TICK)

@@ -1,5 +1,6 @@
 /* Makes the nodes of the chroot: the last one is tried first, for it mostly exists or has a parent;
- * then up while parents are missing, and down again. */
+ * then up while parents are missing, and down again. Where a parent's ACL lets nobody make nodes a
+ * server says so before it looks whether there is one: then that is asked. */
 #include "zkconsumer/io/zk_session_internal.h"
 
 #include <stdlib.h>
@@ -27,11 +28,18 @@ static size_t child_len(const char *path, size_t len)
     return len + 1 + strcspn(path + len + 1, "/");
 }
 
-static void on_created(const struct zk_result *result, void *user)
+static void ask(struct walk *walk, enum zk_op_type type, zk_result_fn *fn)
 {
-    struct walk *walk = user;
-    int zk_rc = result->zk_rc == ZK_NODE_EXISTS ? ZK_OK : result->zk_rc;
+    struct zk_op op = {.type = type};
+    char end = walk->path[walk->len];
 
+    walk->path[walk->len] = '\0';
+    zk_request_send(walk->s, walk->path, &op, fn, walk);
+    walk->path[walk->len] = end;
+}
+
+static void go_on(struct walk *walk, int zk_rc)
+{
     if (walk->steps > 0) {
         size_t len = walk->len;
         if (zk_rc == ZK_OK && walk->path[len] != '\0')
@@ -49,15 +57,26 @@ static void on_created(const struct zk_result *result, void *user)
     free(walk);
 }
 
+/* Whether there is what we may not make. */
+static void on_looked(const struct zk_result *result, void *user)
+{
+    go_on(user, result->zk_rc == ZK_NO_NODE ? ZK_NO_AUTH : result->zk_rc);
+}
+
+static void on_created(const struct zk_result *result, void *user)
+{
+    struct walk *walk = user;
+
+    if (result->zk_rc == ZK_NO_AUTH)
+        ask(walk, ZK_OP_EXISTS, on_looked);
+    else
+        go_on(walk, result->zk_rc == ZK_NODE_EXISTS ? ZK_OK : result->zk_rc);
+}
+
 static void try_create(struct walk *walk)
 {
-    struct zk_op op = {.type = ZK_OP_CREATE};
-    char end = walk->path[walk->len];
-
     walk->steps--;
-    walk->path[walk->len] = '\0';
-    zk_request_send(walk->s, walk->path, &op, on_created, walk);
-    walk->path[walk->len] = end;
+    ask(walk, ZK_OP_CREATE, on_created);
 }
 
 void zk_session_ensure_chroot(struct zk_session *s, zk_result_fn *fn, void *user)

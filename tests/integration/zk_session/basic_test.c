@@ -381,6 +381,13 @@ static void test_private_nodes(void **state)
         assert_int_equal(app_do(none, ZK_OP_GET, paths[i]), ZK_NO_AUTH);
     }
     assert_int_equal(app_do(none, ZK_OP_GET, "/privateer"), ZK_OK);
+    /* a chroot that is there is no less there because we could not have made it */
+    struct app *within = app_connect_to(at(world.server.port, "/private/b"));
+    assert_int_equal(app_ensure_chroot(within), ZK_OK);
+    struct app *without = app_connect_to(at(world.server.port, "/private/c"));
+    assert_int_equal(app_ensure_chroot(without), ZK_NO_AUTH);
+    app_end(within);
+    app_end(without);
     app_end(owner);
     app_end(other);
     app_end(none);
