@@ -137,8 +137,10 @@ struct zkc_consumer {
     struct gate_lease *fence; /* compat with zookeeper.fence: of the last session told */
     int64_t fence_session;
     struct safe_parts safe_parts;
-    int64_t no_auth_told_ms;     /* when the application last heard that an ACL is in the way ... */
-    bool has_told_no_auth;       /* ... if ever */
+    int64_t no_auth_told_ms;   /* when the application last heard that an ACL is in the way ... */
+    bool has_told_no_auth;     /* ... if ever */
+    int64_t too_large_told_ms; /* the same for a request that is too large */
+    bool has_told_too_large;
     int64_t connect_sent_ms;     /* of the last connection; see struct zk_session_event */
     int32_t granted_ms;          /* session timeout of the last connection */
     struct event *connect_timer; /* zookeeper.connection.timeout.ms */

@@ -260,13 +260,33 @@ static bool needs_chroot(const struct sent *s, const struct zk_result *result)
 }
 
 /* What the machine tries again says what to do once in a while, whatever the operation was. */
-static void tell_no_auth(zkc_consumer *c, const struct sent *s)
+static bool may_tell(bool *has_told, int64_t *told_ms)
 {
     int64_t now_ms = loop_now_ms();
-    if (c->has_told_no_auth && now_ms - c->no_auth_told_ms < ZK_SESSION_NOTICE_MS)
+    if (*has_told && now_ms - *told_ms < ZK_SESSION_NOTICE_MS)
+        return false;
+    *has_told = true;
+    *told_ms = now_ms;
+    return true;
+}
+
+/* The session has not sent it (zk_session_send), for the server would cut the connection at it. */
+static void tell_too_large(zkc_consumer *c, const struct sent *s)
+{
+    bool is_too_large = s->bytes + ZK_REQUEST_BYTES_SPARE > (size_t)c->view.jute_maxbuffer;
+    if (!is_too_large || !may_tell(&c->has_told_too_large, &c->too_large_told_ms))
         return;
-    c->has_told_no_auth = true;
-    c->no_auth_told_ms = now_ms;
+    consumer_error(c, ZKC_ERR_TOO_LARGE,
+                   "%s %s has %zu bytes, more than a packet of the ZooKeeper servers may have: "
+                   "zookeeper.jute.maxbuffer = %d. Make it smaller, or raise the property "
+                   "jute.maxbuffer of all servers and then zookeeper.jute.maxbuffer here",
+                   zk_op_name(s->op.type), s->path, s->bytes, c->view.jute_maxbuffer);
+}
+
+static void tell_no_auth(zkc_consumer *c, const struct sent *s)
+{
+    if (!may_tell(&c->has_told_no_auth, &c->no_auth_told_ms))
+        return;
     consumer_error(
         c, ZKC_ERR_ZOOKEEPER,
         "ZooKeeper refuses %s %s at %s (NoAuth): %s; the ACL of that znode%s says who may "
@@ -298,6 +318,8 @@ static void on_result(const struct zk_result *result, void *user)
     }
     if (result->zk_rc == ZK_NO_AUTH)
         tell_no_auth(c, s);
+    else if (result->zk_rc == ZK_BAD_ARGUMENTS)
+        tell_too_large(c, s);
     tracing_op(c->tracing, s->lane, &s->op, result, s->bytes, s->sent_ns);
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {s->lane, s->seq, result}};
     free(s);

@@ -56,6 +56,7 @@ class _Link:
         self.server_writer = None
         self.closed = False
         self.cut_before_answer = False
+        self.is_silent = False
         self.session = 0
         self.greeted_up = self.greeted_down = False
         self.pending = collections.deque()  # requests without an answer yet, oldest first
@@ -93,7 +94,8 @@ class _Link:
                 writer.close()
 
     async def _passable(self, direction):
-        while self.proxy.holes.get(self.label) in ("both", direction) and not self.closed:
+        while not self.closed and (
+                self.is_silent or self.proxy.holes.get(self.label) in ("both", direction)):
             await asyncio.sleep(0.01)
 
     async def _up(self):
@@ -222,6 +224,19 @@ class Proxy:
         rule = _Rule(op, path, after)
         self._do(lambda: self.cuts.update({label: rule}))
         return rule.reached  # an Event: set when it has happened, or, with after, is about to
+
+    def connections(self, label):
+        return self._do(lambda: sum(link.label == label for link in self.links))
+
+    def silence_others(self, label, session):
+        """Connections of the client with another session than this fall silent; how many. The next ones
+        are not."""
+        def silence():
+            others = [link for link in self.links if link.label == label and link.session != session]
+            for link in others:
+                link.is_silent = True
+            return len(others)
+        return self._do(silence)
 
     def is_connected(self, label):
         return self._do(lambda: any(link.label == label for link in self.links))

@@ -491,6 +491,12 @@ static void answer_missing(struct zk_viewer *v, const struct under_way *op, stru
         v->awaits_event = true;
         return;
     }
+    if (op->what == WHAT_TOPIC && v->filter) {
+        /* The same: the list will tell when it is back. A watch that waits for it would stay. */
+        s->is_fresh = false;
+        v->awaits_event = true;
+        return;
+    }
     if (!s->is_missing) {
         s->is_missing = true;
         s->is_fresh = s->is_done = false;
