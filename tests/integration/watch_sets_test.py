@@ -202,8 +202,8 @@ def test_another_member_beside(t):
     w.join("b", {"zookeeper.observer": "process"})
     for name in topics:
         w.owned(name, {0: "g_a-0", 1: "g_b-0"})
-    wait_for_connections(w.proxy, "a", 2)
-    wait_for_connections(w.proxy, "b", 3)  # its own; the observer's, and one of that
+    wait_for(lambda: w.proxy.connections("a") >= 2, "a further session of a", 60)
+    wait_for(lambda: w.proxy.connections("b") >= 3, "the observer's session and a further one", 60)
     w.proxy.cut("a")
     w.proxy.cut("b")
     give_partition(w.cluster, w.names[-1], 2)

@@ -185,13 +185,17 @@ static void run_tell(void *arg)
     settle(w);
 }
 
+static void run(struct watch_sessions *w)
+{
+    watch_spread_run(w->spread, loop_now_ms());
+    settle(w);
+}
+
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
-    struct watch_sessions *w = arg;
-    watch_spread_run(w->spread, loop_now_ms());
-    settle(w);
+    run(arg);
 }
 
 /* ---- the further sessions ---- */
@@ -257,6 +261,7 @@ static void on_watch(const struct zk_watch_event *event, void *user)
     struct watch_sessions *w = f->all;
     if (watch_spread_fired(w->spread, f->number, event))
         w->config.on_watch(event, w->config.user);
+    run(w);
 }
 
 /* ---- operations ---- */
@@ -329,8 +334,10 @@ void watch_sessions_seen(struct watch_sessions *w, const struct zk_result *resul
 
 void watch_sessions_fired(struct watch_sessions *w, const struct zk_watch_event *event)
 {
-    if (event->type != ZK_EVENT_WATCH_LOST)
-        (void)watch_spread_fired(w->spread, 0, event);
+    if (event->type == ZK_EVENT_WATCH_LOST)
+        return;
+    watch_spread_fired(w->spread, 0, event);
+    run(w);
 }
 
 void watch_sessions_own_is_over(struct watch_sessions *w)

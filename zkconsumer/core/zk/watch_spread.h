@@ -91,7 +91,8 @@ void watch_spread_away(struct watch_spread *s, unsigned session, int64_t now_ms,
  * session 0: what it carried is forgotten, not told; whoever read by it knows. */
 void watch_spread_over(struct watch_spread *s, unsigned session, bool refused, int64_t now_ms);
 
-/* What is due by now. */
+/* What is due by now. To be called after watches have fired, too: there may be a session less to
+ * need. */
 void watch_spread_run(struct watch_spread *s, int64_t now_ms);
 int64_t watch_spread_deadline_ms(const struct watch_spread *s); /* INT64_MAX: none */
 
