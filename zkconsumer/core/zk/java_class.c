@@ -280,7 +280,7 @@ static bool take_right(struct regex_scan *s, struct regex_set **right)
 
 static bool take_intersection(struct regex_scan *s, struct class *c)
 {
-    struct regex_set *right;
+    struct regex_set *right = NULL;
     if (!take_right(s, &right))
         return false;
     if (c->has_bits) {
