@@ -43,10 +43,16 @@ static bool has_machine(const zkc_consumer *c)
     return c->compat || c->safe || c->reader;
 }
 
+/* Once its session is closed, or being closed, nothing is done any more. */
+static bool is_over(const zkc_consumer *c)
+{
+    return c->state >= CONSUMER_SESSION;
+}
+
 static void feed(zkc_consumer *c, struct group_input *in)
 {
     struct group_outputs out;
-    if (!has_machine(c))
+    if (!has_machine(c) || is_over(c))
         return;
     assert(!c->is_feeding);
     c->is_feeding = true;
@@ -75,7 +81,7 @@ static void arm(zkc_consumer *c)
                              : INT64_MAX;
     if (c->safe_parts.is_session_wanted)
         at = loop_now_ms() + REOPEN_MS;
-    if (at == INT64_MAX) {
+    if (at == INT64_MAX || is_over(c)) {
         event_del(c->timer);
         return;
     }
@@ -136,7 +142,7 @@ static void feed_commit(zkc_consumer *c, struct commit *commit)
         in.commit.count = c->stopped_count;
         in.commit.all_owned = true;
     }
-    if (c->state >= CONSUMER_SESSION || !has_machine(c)) {
+    if (is_over(c) || !has_machine(c)) {
         consumer_commit_done(c, commit, ZKC_ERR_CLOSED);
         return;
     }
@@ -304,7 +310,7 @@ static void on_result(const struct zk_result *result, void *user)
     struct sent *s = user;
     zkc_consumer *c = s->consumer;
     tally_op(c->tally, s->op.type, result->zk_rc, (loop_now_ns() - s->sent_ns) / 1000);
-    if (c->state >= CONSUMER_SESSION || s->session_number != c->session_number) {
+    if (is_over(c) || s->session_number != c->session_number) {
         free(s);
         return;
     }
@@ -330,7 +336,7 @@ static void on_chroot(const struct zk_result *result, void *user)
 {
     struct sent *s = user;
     zkc_consumer *c = s->consumer;
-    if (c->state >= CONSUMER_SESSION || s->session_number != c->session_number)
+    if (is_over(c) || s->session_number != c->session_number)
         free(s);
     else if (result->zk_rc != ZK_OK)
         on_result(result, s);
@@ -656,7 +662,7 @@ static void expired(zkc_consumer *c, const struct zk_session_event *event)
 static void on_event(const struct zk_session_event *event, void *user)
 {
     zkc_consumer *c = user;
-    if (c->state >= CONSUMER_SESSION)
+    if (is_over(c))
         return;
     struct group_input in = {.type = GROUP_IN_DISCONNECTED};
     switch (event->type) {
@@ -682,7 +688,7 @@ static void on_event(const struct zk_session_event *event, void *user)
 void member_watch(const struct zk_watch_event *event, void *consumer)
 {
     zkc_consumer *c = consumer;
-    if (c->state >= CONSUMER_SESSION)
+    if (is_over(c))
         return;
     tracing_watch(c->tracing, event);
     tally_watch(c->tally, event->type);
@@ -763,7 +769,7 @@ static void on_session_closed(bool is_released, void *user)
     zkc_consumer *c = user;
     c->session = NULL;
     c->was_released = is_released;
-    if (c->state >= CONSUMER_SESSION)
+    if (is_over(c))
         consumer_finish(c, is_released);
     else
         member_safe_session_closed(c);
@@ -781,7 +787,7 @@ void member_close_evicted(zkc_consumer *c)
 
 void member_close_session(zkc_consumer *c)
 {
-    if (c->state >= CONSUMER_SESSION)
+    if (is_over(c))
         return;
     c->state = CONSUMER_SESSION;
     member_safe_session_over(c);
