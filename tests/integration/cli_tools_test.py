@@ -191,6 +191,39 @@ def test_reset(t):
     expect(run("zkconsumer", "offsets", "get", "-G", "none", "--zookeeper", world.connect).returncode, 2)
 
 
+def test_ten_resets_at_once(t):
+    """As when every member of a group is started with one: refused alike beside a live member; else all
+    succeed, also those that make the nodes, and what is there in the end is what they asked for."""
+    world = Billing(t)
+
+    def ten(*wheres, group="billing"):
+        """Ten processes at once, which take turns with `wheres`; (status, standard output) of each."""
+        words = [program("zkconsumer"), "offsets", "reset", "-G", group, "--zookeeper", world.connect,
+                 "-t", "orders", "-t", "clicks"]
+        running = [subprocess.Popen([*words, *wheres[n % len(wheres)].split()], text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE) for n in range(10)]
+        said = [one.communicate(timeout=60) for one in running]
+        return [(one.returncode, out, err) for one, (out, err) in zip(running, said)]
+
+    before = world.offsets()
+    for code, out, err in ten("--to-earliest"):
+        expect((code, out, "billing_c1" in err), (1, "", True))
+    expect(world.offsets(), before)
+    lines = {"--to-earliest": "orders:0:0\norders:1:0\nclicks:0:0\n",
+             "--to-latest": "orders:0:5\norders:1:5\nclicks:0:3\n"}
+    expect([done[:2] for done in ten("--to-latest --force")], [(0, lines["--to-latest"])] * 10)
+    expect(world.zk.get("/consumers/billing/offsets/orders/1")[0], b"05")  # asked of its owner once
+    world.stop_member()
+    for group in ("billing", "fresh"):  # of the second there is nothing yet
+        expect([done[:2] for done in ten("--to-earliest", group=group)], [(0, lines["--to-earliest"])] * 10)
+        seen = t.group(world.cluster, group)
+        expect((seen.offsets("orders"), seen.offsets("clicks")), ({0: 0, 1: 0}, {0: 0}))
+    for n, done in enumerate(ten("--to-earliest", "--to-latest")):
+        expect(done[:2], (0, list(lines.values())[n % 2]))
+    for topic, ends in (("orders", (0, 5)), ("clicks", (0, 3))):
+        assert set(world.offsets()[topic].values()) <= set(ends), world.offsets()
+
+
 def test_verify_and_delete(t):
     world = Billing(t)
     words = ("--zookeeper.connect", world.connect, "--group", "billing")

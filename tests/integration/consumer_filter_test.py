@@ -1,6 +1,7 @@
 """Members that subscribe by a topic filter: topics that appear, go and come back; several topics on
 several streams; beside Kafka's members."""
 from lib.group import range_layout
+from lib.testing import both_modes, both_modes_long
 
 SETTINGS = {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 1000,
             "auto.commit.interval.ms": 200}
@@ -16,6 +17,7 @@ def offsets_of(messages, topic):
     return result
 
 
+@both_modes
 def test_topics_appear_under_a_filter(t):
     """A topic that matches is joined when it is made, one that does not is not; nothing is lost of the
     topics that were there before, and streams are shared by all topics."""
@@ -50,6 +52,7 @@ def test_topics_appear_under_a_filter(t):
     ours.finish()
 
 
+@both_modes
 def test_several_topics_on_several_streams(t):
     """Two topics with different numbers of streams, and a filter over both beside them: threads are
     numbered within each topic, and each stream gets its own partitions only."""
@@ -78,6 +81,7 @@ def test_several_topics_on_several_streams(t):
 
 # ---- F32: large watch sets ----
 
+@both_modes_long
 def test_many_topics_and_a_link_that_blips(t):
     """A filter over thousands of topics with long names: the watches that are set again after a blip
     of the link come to more than a server takes in one packet (jute.maxbuffer, 1 MB)."""

@@ -5,6 +5,7 @@ import time
 
 from lib.group import range_layout
 from lib.members import Account
+from lib.testing import both_modes, both_modes_long, long, timeout
 from lib.waiting import wait_for
 
 SETTINGS = {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 1500,
@@ -49,16 +50,19 @@ def restart_after_kill(t, consumer_id):
     second.finish()
 
 
+@both_modes
 def test_restart_after_kill_with_the_same_id(t):
     restart_after_kill(t, "m")
 
 
+@both_modes
 def test_restart_after_kill_with_a_generated_id(t):
     restart_after_kill(t, "")
 
 
 # ---- F11: closing ----
 
+@both_modes
 def test_close_gives_back_at_once(t):
     """With a session timeout that is far longer than the test waits: the heir does not wait for it."""
     cluster = small_cluster(t)
@@ -78,11 +82,13 @@ def test_close_gives_back_at_once(t):
     code, _ = members.close_wait("a")
     expect("close", code, "ZKC_OK")
     group.wait_for_exact_owners("t", range_layout(4, ["g_b-0"]), 8)
-    said = [(r["op"], r["path"]) for r in proxy.requests("a", mark)]
-    commits = [("/consumers/g/offsets/t/%d" % p) for p in (0, 1)]
-    assert said[-1] == ("closeSession", None) and {path for op, path in said if op == "setData"} | {
-        path for op, path in said if op == "create"} >= set(commits), said
-    assert not [op for op, _ in said if op == "delete"], "0.8 deletes nothing at the end: %r" % said
+    said = [(one["op"], one["path"]) for r in proxy.requests("a", mark)
+            for one in r["fields"].get("ops", [r])]
+    commits = {"/consumers/g/offsets/t/%d" % p for p in (0, 1)}
+    assert said[-1] == ("closeSession", None), said
+    assert {path for op, path in said if op in ("setData", "create")} >= commits, said
+    expect("deletes at the end", {path for op, path in said if op == "delete"},
+           t.by_mode(compat=set(), safe={"/consumers/g/owners/t/%d" % p for p in (0, 1)}))
     produced |= producer.send_numbered("t", 4, 5)
     members.wait_for_messages(40)
     Account(produced, members.messages()).check()
@@ -97,6 +103,7 @@ def close_while_the_link_is_down(t, fault):
     members.open("a", {**SETTINGS, "consumer.id": "same"}, zookeeper=proxy.listen("a"))
     members.streams("a", t=1)
     group.wait_for_exact_owners("t", range_layout(4, ["g_same-0"]))
+    members.wait_for_event("streams", "a")
     fault(proxy)
     code, took_ms = members.close_wait("a", timeout_ms=1500)
     expect("close", code, "ZKC_ERR_NOT_RELEASED")
@@ -110,25 +117,54 @@ def close_while_the_link_is_down(t, fault):
     members.finish()
 
 
+@both_modes
 def test_close_while_the_link_is_silent(t):
     close_while_the_link_is_down(t, lambda proxy: proxy.hole("a"))
 
 
+@both_modes
 def test_close_while_the_link_is_refused(t):
     close_while_the_link_is_down(t, lambda proxy: proxy.refuse("a"))
+
+
+def test_close_in_a_rebalance_that_does_not_end(t):
+    """The time for closing is up in the middle of it; the member is kept for a while before it is freed."""
+    cluster = small_cluster(t)
+    group = t.group(cluster, "g")
+    members = t.our_members(cluster, "g")
+    members.open("a", {**SETTINGS, "rebalance.max.retries": 1000, "rebalance.backoff.ms": 100})
+    members.streams("a", t=1)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_a-0"]))
+    members.wait_for_event("streams", "a")
+    cluster.zk.create("/consumers/g/owners/t/4", b"nobody")
+    cluster.add_partitions("t", 5)
+
+    def attempts():
+        return len([x for _, _, x in members.log_lines("a") if "Rebalancing attempt failed" in x])
+
+    wait_for(attempts, "the first attempt to fail")
+    expect("close", members.close_wait("a", timeout_ms=1000)[0], "ZKC_ERR_TIMED_OUT")
+    after = attempts()
+    time.sleep(0.5)  # some backoffs
+    expect("attempts after the end", attempts(), after)
+    members.command("free", "a")
+    members.wait_for_event("freed", "a")
+    members.finish()
 
 
 # ---- F7: changes during a rebalance ----
 
 def test_changes_during_a_rebalance(t):
-    """Two joins and a leave while a member's claims are held up by a stranger's owner node: when it
-    goes, the member does one further rebalance, not one for each change and not none."""
+    """Two joins and a leave while a member claims: it does one further rebalance, not one for each change
+    and not none."""
     cluster = small_cluster(t)
     group = t.group(cluster, "g")
+    proxy = t.zookeeper_proxy(cluster)
     members = t.our_members(cluster, "g")
     trace = t.folder / "a.trace"
-    settings = {**SETTINGS, "rebalance.max.retries": 20, "rebalance.backoff.ms": 1000}
-    members.open("a", {**settings, "trace.path": trace, "trace.level": 0})
+    settings = {**SETTINGS, "zookeeper.session.timeout.ms": 10000, "rebalance.max.retries": 20,
+                "rebalance.backoff.ms": 1000}
+    members.open("a", {**settings, "trace.path": trace, "trace.level": 0}, zookeeper=proxy.listen("a"))
     members.streams("a", t=1)
     group.wait_for_exact_owners("t", range_layout(4, ["g_a-0"]))
 
@@ -136,19 +172,19 @@ def test_changes_during_a_rebalance(t):
         time.sleep(1.5)  # the trace is written once a second
         return [json.loads(line)["ev"] for line in trace.read_text().splitlines()].count("rb_begin")
 
-    stranger = "/consumers/g/owners/t/4"
-    cluster.zk.create(stranger, b"nobody")
-    cluster.add_partitions("t", 5)  # from here on a's attempts fail
-    wait_for(lambda: [x for _, _, x in members.log_lines("a") if "Rebalancing attempt failed" in x],
-             "the first attempt to fail")
+    reached = proxy.hold("a", "create", "/consumers/g/owners/t/4")
+    cluster.add_partitions("t", 5)
+    assert reached.wait(30), "a did not claim the new partition within 30 s"
+    members.open("b", {**settings, "rebalance.max.retries": 1, "rebalance.backoff.ms": 100})
+    members.open("c", settings)
     for name in ("b", "c"):
-        members.open(name, settings)
         members.streams(name, t=1)
     group.wait_for_members(3)
-    members.close_wait("b")
+    wait_for(lambda: members.events("error", "b"), "b to give up")  # its share is a's
+    members.close("b")
+    wait_for(lambda: members.events("closed", "b"), "b to be closed")
     group.wait_for_members(2)
-    expect("rebalances that a has begun", begun(), 2)
-    cluster.zk.delete(stranger)
+    proxy.go("a")
     layout = range_layout(5, ["g_a-0", "g_c-0"])
     group.wait_for_exact_owners("t", layout)
     expect("rebalances that a has begun", begun(), 3)
@@ -158,6 +194,7 @@ def test_changes_during_a_rebalance(t):
 
 # ---- F27: more members than partitions ----
 
+@both_modes
 def test_more_members_than_partitions(t):
     cluster = small_cluster(t, partitions=1)
     group, producer = t.group(cluster, "g"), t.producer(cluster)
@@ -171,8 +208,10 @@ def test_more_members_than_partitions(t):
         idle.streams(name, t=1)
         idle.wait_for_event("streams", name)
     group.wait_for_exact_owners("t", {0: "g_a-0"})
-    for name in ("b", "c"):  # idle is told: an assignment of nothing
-        wait_for(lambda name=name: idle.rebalances(name)[-1:] == [("assign", {})],
+    # idle is told: an assignment of nothing; in safe members are told of what comes and goes
+    told = t.by_mode(compat=[("assign", {})], safe=[])
+    for name in ("b", "c"):
+        wait_for(lambda name=name: idle.rebalances(name)[-1:] == told,
                  "%s to be told that it has no partition" % name)
     produced = producer.send_numbered("t", 1, 10)
     owner.wait_for_messages(10)
@@ -230,8 +269,10 @@ def test_registration_with_a_numeric_timestamp(t):
         "1424990000456")
 
 
+@both_modes
 def test_offset_that_is_no_number(t):
-    """Only the member that is to own the partition fails; the other goes on."""
+    """In compat only the member that is to own the partition fails; in safe only the partition stands
+    still, until the node is gone."""
     cluster = small_cluster(t)
     group = t.group(cluster, "g")
     settings = {**SETTINGS, "rebalance.backoff.ms": 300}
@@ -242,19 +283,25 @@ def test_offset_that_is_no_number(t):
     members.open("b", settings)
     members.streams("a", t=1)
     members.streams("b", t=1)
-    members.wait_for_report("b", "4 (retries|attempts|tries)")
-    group.wait_for_owners("t", {0: "g_a-0", 1: "g_a-0"})
+    produced = t.producer(cluster).send_numbered("t", 4, 5)
+    members.wait_for_report("b", t.by_mode(compat="4 (retries|attempts|tries)", safe=r"\[t,3\]: offset"))
+    members.wait_for_messages(10)
+    wait_for(lambda: [group.offsets("t").get(p) for p in (0, 1, 3)] == [5, 5, "12\n"], "commits of the others")
     said = "\n".join(text for _, _, text in members.log_lines("b"))
-    assert path in said, "%s is not named in:\n%s" % (path, said)
+    assert t.by_mode(compat=path, safe="[t,3]") in said, "%s is not named in:\n%s" % (path, said)
     cluster.zk.delete(path)
-    members.open("c", settings)  # any change wakes it
-    members.streams("c", t=1)
-    group.wait_for_exact_owners("t", range_layout(4, ["g_a-0", "g_b-0", "g_c-0"]))
+    if t.mode == "compat":
+        members.open("c", settings)  # any change wakes it
+        members.streams("c", t=1)
+        group.wait_for_exact_owners("t", range_layout(4, ["g_a-0", "g_b-0", "g_c-0"]))
+    else:
+        Account(produced, members.wait_for_messages(20)).check()
     members.finish()
 
 
 # ---- F58: exit at the end ----
 
+@both_modes
 def test_exit_at_end_beside_others(t):
     """The end is the one that was seen at the assignment, of the partitions that are assigned."""
     cluster = small_cluster(t)
@@ -270,6 +317,7 @@ def test_exit_at_end_beside_others(t):
     group.wait_for_exact_owners("t", range_layout(4, ["g_a-0"]))
 
 
+@both_modes_long
 def test_exit_at_end_with_no_partition(t):
     cluster = small_cluster(t, partitions=1)
     java = t.java_members(cluster, "g")
@@ -281,26 +329,37 @@ def test_exit_at_end_with_no_partition(t):
 
 # ---- F8: mass start ----
 
-def test_thirty_eight_members_at_once(t):
-    """38 members, 16 partitions, within a second, of two processes: 16 owners in the end, nobody gives
-    up (with the attempts that compat needs for it); then half of them are killed."""
-    cluster = small_cluster(t, 16)
+def mass_start(t, count, partitions):
+    """Within a second, of two processes: each partition has its owner in the end, nobody gives up (with
+    the attempts that compat needs for it); then half of them are killed."""
+    cluster = small_cluster(t, partitions)
     group, producer = t.group(cluster, "g"), t.producer(cluster)
     settings = {**SETTINGS, "rebalance.max.retries": 40, "rebalance.backoff.ms": 500}
     halves = [t.our_members(cluster, "g", "left"), t.our_members(cluster, "g", "right")]
-    names = ["m%02d" % n for n in range(38)]
+    names = ["m%03d" % n for n in range(count)]
     for number, name in enumerate(names):
         halves[number % 2].open(name, settings)
         halves[number % 2].streams(name, t=1)
-    group.wait_for_exact_owners("t", range_layout(16, ["g_%s-0" % name for name in names]), 120)
-    assert len(group.members()) == 38
-    produced = producer.send_numbered("t", 16, 5)
-    halves[0].wait_for_event("streams", "m36", 60)
-    wait_for(lambda: len(halves[0].messages()) + len(halves[1].messages()) == 80, "80 messages")
+    group.wait_for_exact_owners("t", range_layout(partitions, ["g_%s-0" % name for name in names]), 240)
+    expect("members", len(group.members()), count)
+    produced = producer.send_numbered("t", partitions, 5)
+    wait_for(lambda: len(halves[0].messages()) + len(halves[1].messages()) == len(produced), "all messages")
     Account(produced, halves[0].messages() + halves[1].messages()).check()
-    for name in names:
-        assert not halves[names.index(name) % 2].reports(name, "ZKC_ERR_REBALANCE"), name
+    for number, name in enumerate(names):
+        assert not halves[number % 2].reports(name, "ZKC_ERR_REBALANCE"), name
     halves[1].kill()
     left = ["g_%s-0" % name for name in names[::2]]
-    group.wait_for_exact_owners("t", range_layout(16, left), 90)
+    group.wait_for_exact_owners("t", range_layout(partitions, left), 240)
     halves[0].finish()
+
+
+@both_modes
+def test_thirty_eight_members_at_once(t):
+    mass_start(t, 38, 16)
+
+
+@both_modes
+@long
+@timeout(900)
+def test_two_hundred_members_at_once(t):
+    mass_start(t, 200, 64)

@@ -1,5 +1,5 @@
 """Keys of 0.8.2's consumer that shape how it fetches: what they do can be seen."""
-
+from lib.testing import both_modes_long
 from lib.waiting import wait_for
 
 SETTINGS = {"zookeeper.session.timeout.ms": 3000, "auto.commit.interval.ms": 200,
@@ -11,6 +11,7 @@ def expect(what, seen, wanted):
     assert seen == wanted, "%s: %r, expected %r" % (what, seen, wanted)
 
 
+@both_modes_long
 def test_fetchers_of_one_broker(t):
     """num.consumer.fetchers: so many connections to a broker, each with its own partitions, which 0.8.2
     finds by the hash of topic and partition."""
@@ -29,6 +30,7 @@ def test_fetchers_of_one_broker(t):
     members.finish()
 
 
+@both_modes_long
 def test_queue_of_a_stream(t):
     """queued.max.message.chunks: nobody takes, so that many answers wait at the stream and no more is
     fetched; what is behind them comes when there is room."""

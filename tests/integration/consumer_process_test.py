@@ -6,6 +6,7 @@ import subprocess
 
 from lib.group import range_layout
 from lib.members import Account, program
+from lib.testing import both_modes, both_modes_long
 from lib.waiting import wait_for
 
 SETTINGS = {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 400,
@@ -42,6 +43,7 @@ class World:
 
 # ---- F10: closing inside a callback ----
 
+@both_modes
 def test_close_in_callbacks(t):
     world = World(t, partitions=4, each=5)
     members = world.members
@@ -84,13 +86,14 @@ def test_close_in_callbacks(t):
     members.finish()
 
 
+@both_modes_long
 def test_free_while_closing(t):
     """The last commit is under way when the consumer is freed: nothing of it is called any more."""
     world = World(t, partitions=1, each=5)
     members = world.members
     world.join("a", {"auto.commit.interval.ms": 60000}, before=[("take", 5)])
     members.wait_for_messages(5)
-    reached = world.proxy.hold("a", None, "/consumers/g/offsets/t/0")
+    reached = world.proxy.hold("a", *t.by_mode(compat=(None, "/consumers/g/offsets/t/0"), safe=("multi",)))
     members.command("closein", "a", "message")
     members.take("a", 1)
     produced = world.producer.send_numbered("t", 1, 1)
@@ -105,6 +108,7 @@ def test_free_while_closing(t):
 
 # ---- F35: callbacks that hang ----
 
+@both_modes
 def test_close_while_a_callback_hangs(t):
     """Close returns by its deadline and says that time was up; when the callback has returned,
     everything is given back without waiting for the session's end."""
@@ -122,6 +126,7 @@ def test_close_while_a_callback_hangs(t):
     members.finish()
 
 
+@both_modes
 def test_close_while_a_rebalance_hangs(t):
     world = World(t)
     members = world.members
@@ -142,6 +147,7 @@ def test_close_while_a_rebalance_hangs(t):
 
 # ---- F36: messages that outlive their consumer ----
 
+@both_modes_long
 def test_messages_outlive_the_consumer(t):
     world = World(t, partitions=1, each=20)
     members = world.members
@@ -157,6 +163,7 @@ def test_messages_outlive_the_consumer(t):
 
 # ---- F37: late calls ----
 
+@both_modes_long
 def test_late_calls(t):
     world = World(t)
     members = world.members
@@ -185,6 +192,7 @@ def test_late_calls(t):
 
 # ---- F38: fork ----
 
+@both_modes_long
 def test_fork(t):
     fork(t, {})
 
@@ -214,6 +222,7 @@ def fork(t, settings):
 
 # ---- F61: no descriptors ----
 
+@both_modes_long
 def test_few_descriptors(t):
     """With every limit it ends with an error and a text, or works: it neither hangs nor crashes."""
     world = World(t, each=5)
@@ -223,7 +232,7 @@ def test_few_descriptors(t):
             ["prlimit", "--nofile=%d" % limit, "--", program("zkconsumer"), "consume", "--topic=t",
              "--group=g-%d" % limit, "--from-beginning", "--exit-at-end", "--zookeeper",
              world.cluster.zookeeper_connect, "-X", "zookeeper.connection.timeout.ms=1000",
-             "--timeout-ms=1000"],
+             "-X", "zookeeper.mode=%s" % t.mode, "--timeout-ms=1000"],
             stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False,
             env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})  # which needs descriptors itself
         lines, text = len(done.stdout.splitlines()), done.stderr.decode()

@@ -3,7 +3,8 @@
 
     run.py FILE::NAME      e.g. run.py harness_test.py::test_one
     run.py --on zkbroker FILE::NAME    with our own brokers where it says Kafka 0.8.2.2
-    run.py --list          one line each: file name tier timeout
+    run.py --mode safe FILE::NAME      with members in safe mode, for tests @both_modes
+    run.py --list          one line each: file name tier timeout modes
 
 Exit codes: 0 passed, 1 failed, 77 skipped, 2 usage. A failed test's folder, with all logs, is kept
 (below $ZKC_BUILD_DIR/integration); the ends of its logs are printed.
@@ -26,17 +27,19 @@ TAIL_LINES = 40
 
 
 def find_tests():
-    """Yields (file, name, tier, timeout) from the sources, without running them."""
+    """Yields (file, name, tier, timeout, modes) from the sources, without running them."""
     for path in sorted(HERE.glob("*_test.py")):
         for node in ast.parse(path.read_text(), str(path)).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                tier, timeout_s = "default", testing.TIMEOUT_S
+                tier, timeout_s, modes = "default", testing.TIMEOUT_S, "compat"
                 for mark in node.decorator_list:
                     if isinstance(mark, ast.Name) and mark.id in ("quick", "long"):
                         tier = mark.id
+                    elif isinstance(mark, ast.Name) and mark.id in ("both_modes", "both_modes_long"):
+                        modes = mark.id
                     elif isinstance(mark, ast.Call) and mark.func.id == "timeout":
                         timeout_s = mark.args[0].value
-                yield path.name, node.name, tier, timeout_s
+                yield path.name, node.name, tier, timeout_s, modes
 
 
 class TooSlow(Exception):
@@ -65,14 +68,17 @@ def run(file, name):
     module = importlib.import_module(pathlib.Path(file).stem)
     test = getattr(module, name)
     build = pathlib.Path(os.environ.get("ZKC_BUILD_DIR", HERE.parent.parent / "build" / "dev"))
-    on = os.environ.get("ZKC_ON", "")
-    folder = build.resolve() / "integration" / (
-        "%s.%s%s" % (pathlib.Path(file).stem, name, on and "." + on))
+    on, mode = os.environ.get("ZKC_ON", ""), os.environ.get("ZKC_MODE", "")
+    if mode and not getattr(test, "has_both_modes", False):
+        print("%s of %s is not @both_modes" % (name, file), file=sys.stderr)
+        return 2
+    folder = build.resolve() / "integration" / ".".join(
+        word for word in (pathlib.Path(file).stem, name, on, mode) if word)
     processes.exit_on_signals()
     signal.signal(signal.SIGALRM, too_slow)
     # a little before ctest kills us, so that there is time to say where it stood
     signal.alarm(getattr(test, "timeout_s", testing.TIMEOUT_S) - 10)
-    context = Context(folder)
+    context = Context(folder, mode or "compat")
     try:
         try:
             test(context)
@@ -96,9 +102,10 @@ def main(words):
         for line in find_tests():
             print(*line)
         return 0
-    if words[:2] == ["--on", "zkbroker"]:
-        os.environ["ZKC_ON"] = "zkbroker"
-        words = words[2:]
+    for option, value, variable in (("--on", "zkbroker", "ZKC_ON"), ("--mode", "safe", "ZKC_MODE")):
+        if words[:2] == [option, value]:
+            os.environ[variable] = value
+            words = words[2:]
     if len(words) != 1 or "::" not in words[0]:
         print(__doc__, file=sys.stderr)
         return 2

@@ -8,7 +8,7 @@ from .cluster import Cluster
 from .group import Group
 from .java_members import JavaMembers
 from .members import ZkConsumer
-from .our_members import OurMembers
+from .our_members import OurMembers, of_mode
 from .processes import Process
 from .producer import Producer
 from .proxy import KafkaProxy, ZooKeeperProxy
@@ -17,7 +17,9 @@ from .zookeeper import ZooKeeperServer
 
 
 class Context:
-    def __init__(self, folder):
+    def __init__(self, folder, mode="compat"):
+        """`mode`: zookeeper.mode of our members, unless a test says otherwise (run.py --mode)."""
+        self.mode = mode
         self.folder = pathlib.Path(folder)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
@@ -26,6 +28,10 @@ class Context:
     def defer(self, function, *arguments):
         """To be called at the end, the latest first."""
         self._undo.append((function, arguments))
+
+    def by_mode(self, compat, safe):
+        """What differs between the two."""
+        return safe if self.mode == "safe" else compat
 
     # ---- servers ----
 
@@ -95,13 +101,14 @@ class Context:
 
     def our_members(self, cluster, group, name="ours", env=None):
         """Members of our library in a process of their own."""
-        members = OurMembers(self._new_folder(name), cluster.zookeeper_connect, group, name, env)
+        members = OurMembers(self._new_folder(name), cluster.zookeeper_connect, group, name, env,
+                             self.mode)
         self.defer(members.kill)
         return members
 
     def zkconsumer(self, cluster, name, group, topic, properties=None, extra=(), zookeeper=None):
-        """A running `zkconsumer consume` in compat; `zookeeper`: another address, e.g. a proxy's."""
-        settings = {"zookeeper.mode": "compat", "auto.offset.reset": "smallest", "zookeeper.session.timeout.ms": 6000,
+        """A running `zkconsumer consume`; `zookeeper`: another address, e.g. a proxy's."""
+        settings = {**of_mode(self.mode), "auto.offset.reset": "smallest", "zookeeper.session.timeout.ms": 6000,
                     "auto.commit.interval.ms": 1000, "consumer.id": name, **(properties or {})}
         consumer = ZkConsumer(self.folder, name, zookeeper or cluster.zookeeper_connect, group, topic,
                               settings, extra)

@@ -41,7 +41,7 @@ class JavaMembers:
     of this JVM, so a member that is to crash gets a JVM of its own."""
 
     is_java = True
-    DEFAULTS = {
+    defaults = {
         "auto.offset.reset": "smallest",
         "zookeeper.session.timeout.ms": 6000,
         "auto.commit.interval.ms": 1000,
@@ -64,7 +64,7 @@ class JavaMembers:
         """A connector; its id begins with <group>_<name>. `zookeeper`: another address, e.g. a
         proxy's."""
         settings = {"zookeeper.connect": zookeeper or self.zookeeper,
-                    "group.id": group or self.group, "consumer.id": name, **self.DEFAULTS,
+                    "group.id": group or self.group, "consumer.id": name, **self.defaults,
                     **(properties or {})}
         self.process.send("open %s %s" % (name, " ".join("%s=%s" % item for item in settings.items())))
 

@@ -10,17 +10,23 @@ from .processes import Process
 from .waiting import wait_for
 
 
+def of_mode(mode):
+    """Settings of a member in this mode whose group shares as range_layout says (by itself safe mode
+    takes another rule where everybody knows it)."""
+    return {"zookeeper.mode": mode, "partition.assignment.strategy": "range"}
+
+
 class OurMembers(JavaMembers):
     """As JavaMembers: the same commands and events, other members. `kill` takes all members of this
     process. Its end is checked for leaks where the build has a sanitizer (`finish`)."""
 
     is_java = False
-    DEFAULTS = {**JavaMembers.DEFAULTS, "zookeeper.mode": "compat"}  # as Kafka's, unless a test says so
 
-    def __init__(self, folder, zookeeper, group, name="ours", env=None):
+    def __init__(self, folder, zookeeper, group, name="ours", env=None, mode="compat"):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.zookeeper, self.group = zookeeper, group
+        self.defaults = {**JavaMembers.defaults, **of_mode(mode)}  # unless a test says otherwise
         self._seen = 0
         self._events = []
         self.log_file = self.folder / ("%s.log" % name)

@@ -11,10 +11,16 @@
     @timeout(600)                           # seconds; else TIMEOUT_S
     def test_a_day_of_faults(t): ...
 
+    @both_modes                             # also with members in safe mode; t.mode says which it is
+    def test_close(t):
+        wanted = t.by_mode(compat=2, safe=1)
+
 Files are tests/integration/*_test.py; each function test_* is a ctest entry of its own,
 integration.<file without _test>.<name without test_>. CMake reads these names from the source
 (run.py --list) without running it: the decorators must be used under their own names, and timeout with
-a number written out. `raise Skip("why")` skips.
+a number written out. A test @both_modes is two entries more: integration.safe.<file>.<name>, in the long
+tier, and integration.zkbroker.safe.<file>.<name>, on our own broker, in the default tier. What a test
+says of zookeeper.mode itself stands. With @both_modes_long both are in the long tier. `raise Skip("why")` skips.
 """
 
 TIMEOUT_S = 240  # a start of Java takes 3 to 5 times as long when both cores are busy
@@ -34,6 +40,16 @@ def long(function):
     """A test of the long tier."""
     function.tier = "long"
     return function
+
+
+def both_modes(function):
+    """What it asserts is promised by both modes of zookeeper.mode; without it members are in compat
+    unless the test says otherwise."""
+    function.has_both_modes = True
+    return function
+
+
+both_modes_long = both_modes
 
 
 def timeout(seconds):
