@@ -48,8 +48,8 @@ static void test_partitions(void **state)
     static const char *const lines[] = {
         "kafka_consumergroup_current_offset{consumergroup=\"g\",topic=\"t\",partition=\"0\"} 9",
         "kafka_consumergroup_lag{consumergroup=\"g\",topic=\"t\",partition=\"0\"} 6",
-        "kafka_consumergroupzookeeper_lag_zookeeper{consumergroup=\"g\",topic=\"t\",partition="
-        "\"0\"} 8",
+        ("kafka_consumergroupzookeeper_lag_zookeeper{consumergroup=\"g\",topic=\"t\",partition="
+         "\"0\"} 8"),
         "zkconsumer_position{consumergroup=\"g\",topic=\"t\",partition=\"0\"} 10",
         "zkconsumer_position_lag{consumergroup=\"g\",topic=\"t\",partition=\"0\"} 5",
         "kafka_topic_partition_leader{topic=\"t\",partition=\"0\"} 1",

@@ -525,8 +525,14 @@ static void test_evicted_and_back(void **state)
     safe_finish(r.m, 0);
     assert_true(safe_take(r.m, 0)); /* and the application hangs */
     r.m->is_polling = false;
-    safe_world_run_ms(r.w, 4000);
-    assert_int_equal(r.m->evictions, 1);
+    int64_t end_ms = r.m->polled_ms + config.poll_limit_ms; /* a deadline of its own */
+    while (r.m->evictions == 0) {
+        assert_true(r.w->now_ms < end_ms);
+        assert_true(zk_safe_deadline_ms(r.m->machine) <= end_ms);
+        safe_world_run_ms(r.w, 50); /* its grain */
+    }
+    assert_true(r.w->now_ms >= end_ms);
+    safe_world_run_ms(r.w, 1000);
     assert_string_equal(zk_safe_state_name(r.m->machine), "evicted");
     assert_false(fake_zk_exists(r.w->zk, ID_M));
     assert_int_equal(safe_owner(r.w, 0), 0);
