@@ -85,23 +85,19 @@ def scans(proxy, since):
 
 # ---- F29: chroots ----
 
-@both_modes_long
+@both_modes
 def test_chroots(t):
-    chroots(t, SETTINGS)
-
-
-def chroots(t, settings):
     cluster = small_cluster(t, partitions=1, chroot="/a/b")
     produced = t.producer(cluster).send_numbered("t", 1, 5)
     server = cluster.zookeeper.address
     members = t.our_members(cluster, "g")
     for name, connect in (("plain", server + "/a/b"), ("slash", server + "/a/b/"),
                           ("two", "%s,%s/a/b" % (server, server))):
-        members.open(name, settings, group="g-" + name, zookeeper=connect)
+        members.open(name, SETTINGS, group="g-" + name, zookeeper=connect)
         members.streams(name, t=1)
         Account(produced, members.wait_for_messages(5, name)).check()
         t.group(cluster, "g-" + name).wait_for_exact_owners("t", {0: "g-%s_%s-0" % (name, name)})
-    members.open("wrong", settings, zookeeper="%s/a,%s/a" % (server, server))
+    members.open("wrong", SETTINGS, zookeeper="%s/a,%s/a" % (server, server))
     text = " ".join(wait_for(lambda: members.events("error", "wrong"), "an error")[0])
     assert "ZKC_ERR_CONFIG" in text and "chroot" in text and "last" in text, text
 
@@ -110,7 +106,7 @@ def chroots(t, settings):
     t.defer(root.stop)
     for connect, where in ((server + "/", ""), (server, ""), (server + "/not/there", "/not/there")):
         name = "m%d" % len(members.events("opened"))
-        members.open(name, settings, group="h-" + name, zookeeper=connect)
+        members.open(name, SETTINGS, group="h-" + name, zookeeper=connect)
         members.streams(name, t=1)
         members.wait_for_event("streams", name)
         path = "%s/consumers/h-%s/ids/h-%s_%s" % (where, name, name, name)
@@ -124,22 +120,18 @@ def chroots(t, settings):
 
 # ---- F31: the server's limit of connections ----
 
-@both_modes_long
+@both_modes
 def test_connection_limit(t):
-    connection_limit(t, SETTINGS)
-
-
-def connection_limit(t, settings):
     server = t.zookeeper(properties={**TICK, "maxClientCnxns": 3})
     proxy = t.zookeeper_proxy(server)
     cluster = t.cluster(zookeeper_server=server, start=False)
     members = t.our_members(cluster, "g")
     for name in ("a", "b", "c"):
-        members.open(name, settings, zookeeper=server.address)
+        members.open(name, SETTINGS, zookeeper=server.address)
         members.streams(name, t=1)
         members.wait_for_event("streams", name)
     started = time.monotonic()
-    members.open("d", {**settings, "zookeeper.connection.timeout.ms": 2000},
+    members.open("d", {**SETTINGS, "zookeeper.connection.timeout.ms": 2000},
                  zookeeper=proxy.listen("d"))
     members.streams("d", t=1)
     text = members.wait_for_report("d", "maxClientCnxns")

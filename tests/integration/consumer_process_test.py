@@ -192,17 +192,13 @@ def test_late_calls(t):
 
 # ---- F38: fork ----
 
-@both_modes_long
+@both_modes
 def test_fork(t):
-    fork(t, {})
-
-
-def fork(t, settings):
     """The child's calls are refused and touch nothing; a program that it becomes inherits no socket;
     the parent's session and streams go on."""
     world = World(t, each=5)
     members = world.members
-    world.join("a", settings)
+    world.join("a")
     members.wait_for_messages(10)
     session, opened = world.group.member_session("g_a"), world.proxy.mark("fork")
     members.command("fork", "a")

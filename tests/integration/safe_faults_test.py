@@ -10,8 +10,6 @@ import time
 from kazoo.client import KazooClient
 from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 
-from consumer_links_test import chroots, connection_limit
-from consumer_process_test import fork
 from lib.clock import Clock
 from lib.ensemble import Ensemble
 from lib.group import Group, range_layout
@@ -436,17 +434,3 @@ def test_addresses_of_ipv6(t):
     seen = {event["who"] for event in world.proxy.events if event["k"] == "connected"}
     expect("who is connected", seen, {"six"})
     world.end(duplicates_max=4 * 60)
-
-
-# ---- what consumer_links_test and consumer_process_test show of compat ----
-
-def test_chroots(t):
-    chroots(t, SAFE)
-
-
-def test_connection_limit(t):
-    connection_limit(t, SAFE)
-
-
-def test_fork(t):
-    fork(t, {"zookeeper.mode": "safe"})
