@@ -160,6 +160,14 @@ def test_explicit_commits_and_single_partitions(t):
 
 
 def test_the_offset_manager_dies(t):
+    offset_manager_dies(t, {})
+
+
+def test_the_offset_manager_of_a_safe_group_dies(t):
+    offset_manager_dies(t, SAFE)
+
+
+def offset_manager_dies(t, mode):
     """The broker that keeps the group's offsets is killed: commits fail and say so, the group's
     offsets move to the other broker (__consumer_offsets has two replicas), commits go on there, and
     the next member starts from them."""
@@ -171,7 +179,7 @@ def test_the_offset_manager_dies(t):
     group, producer = t.group(cluster, "g"), t.producer(cluster)
     ours, java = t.our_members(cluster, "g"), t.java_members(cluster, "g")
     producer.send_numbered("t", 1, 10)
-    ours.open("a", {**KAFKA, "auto.commit.interval.ms": 1000000})
+    ours.open("a", {**KAFKA, **mode, "auto.commit.interval.ms": 1000000})
     ours.streams("a", t=1)
     ours.wait_for_messages(10, "a")
     ours.commit("a")

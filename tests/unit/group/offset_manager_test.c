@@ -17,7 +17,7 @@ struct rig {
     bool is_asked;
     enum group_offsets_request request;
     char host[16];
-    int64_t timeout_ms;
+    int64_t timeout_ms, until_ms;
     struct group_offset list[4]; /* of the last question */
     size_t count;
     char story[200]; /* F find, R read (fetch), C commit, with the broker's number; x hang up */
@@ -49,6 +49,7 @@ static void take_ask(struct rig *r, const struct group_output *o)
     r->ask_seq = o->offsets_ask.seq;
     r->request = o->offsets_ask.request;
     r->timeout_ms = o->offsets_ask.timeout_ms;
+    r->until_ms = o->offsets_ask.until_ms;
     snprintf(r->host, sizeof r->host, "%s", o->offsets_ask.host);
     r->count = o->offsets_ask.count;
     assert_true(r->count <= ARRAY_LEN(r->list));
@@ -433,6 +434,120 @@ static void test_late_answers_are_ignored(void **state)
     offset_manager_deinit(&r.m);
 }
 
+/* ---- owners that have a word in it ---- */
+
+/* Partition 0 may be sent until 6000, 1 until 7000. */
+static int64_t until_ms(const struct group_offset *offset, const void *owner)
+{
+    const int64_t *late = owner;
+    return *late + 1000 * offset->partition;
+}
+
+static void test_a_commit_is_sent_while_its_owner_lets_it(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t now_ms, until_ms;
+        size_t count;
+        int32_t first;
+    } cases[] = {{5999, 6000, 2, 0}, {6000, 7000, 1, 1}, {6999, 7000, 1, 1}, {7000, 0, 0, 0}};
+    static const int64_t late = 6000;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct rig r;
+        rig_init(&r, 1);
+        r.m.until_ms = until_ms;
+        r.m.owner = &late;
+        begin(&r, OFFSET_JOB_COMMIT, 2);
+        r.now_ms = cases[i].now_ms; /* the search took that long */
+        answer_find(&r, 1);
+        struct offset_outcome o;
+        if (cases[i].count == 0) {
+            o = expect_ended(&r, OFFSET_JOB_COMMIT, ZKC_OK);
+            assert_int_equal(o.count, 0);
+            assert_string_equal(r.story, "F1"); /* nobody was asked */
+        } else {
+            assert_int_equal(r.count, cases[i].count);
+            assert_int_equal(r.list[0].partition, cases[i].first);
+            assert_int_equal(r.until_ms, cases[i].until_ms);
+            /* asked again for each try */
+            answer_offsets(&r, 3, 3);
+            r.now_ms = 8000;
+            run(&r);
+            o = expect_ended(&r, OFFSET_JOB_COMMIT, ZKC_OK);
+            assert_int_equal(o.count, 0);
+            assert_string_equal(r.story, "F1C1");
+        }
+        offset_manager_deinit(&r.m);
+    }
+}
+
+/* Given up in each moment; the next job of the kind begins as if there had been none. */
+static void test_a_job_is_dropped(void **state)
+{
+    (void)state;
+    static const struct {
+        int answers; /* before */
+        bool is_asked;
+        const char *story;
+    } cases[] = {{0, false, "F1R1"}, {1, true, "F1R1xF1R1"}, {2, false, "F1R1R1"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct rig r;
+        rig_init(&r, 1);
+        assert_true(offset_manager_is_free(&r.m, OFFSET_JOB_FETCH));
+        begin(&r, OFFSET_JOB_FETCH, 1);
+        if (cases[i].answers > 0)
+            answer_find(&r, 1);
+        if (cases[i].answers > 1)
+            answer_offsets(&r, 14, 14); /* it waits for its next try */
+        assert_false(offset_manager_is_free(&r.m, OFFSET_JOB_FETCH));
+        assert_int_equal(offset_manager_is_asked(&r.m, OFFSET_JOB_FETCH), cases[i].is_asked);
+        offset_manager_drop(&r.m, OFFSET_JOB_FETCH, &r.out);
+        take_outputs(&r);
+        assert_true(offset_manager_is_free(&r.m, OFFSET_JOB_FETCH));
+        expect_running(&r, OFFSET_JOB_FETCH); /* no outcome */
+        begin(&r, OFFSET_JOB_FETCH, 1);
+        if (r.is_asked && r.request == GROUP_OFFSETS_FIND)
+            answer_find(&r, 1);
+        run(&r);
+        answer_offsets(&r, 0, 0);
+        expect_ended(&r, OFFSET_JOB_FETCH, ZKC_OK);
+        assert_string_equal(r.story, cases[i].story);
+        offset_manager_deinit(&r.m);
+    }
+}
+
+/* A search that nobody needs any more comes to an end. */
+static void test_a_search_ends_with_its_job(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r, 1);
+    begin(&r, OFFSET_JOB_COMMIT, 1);
+    fail_question(&r);
+    offset_manager_drop(&r.m, OFFSET_JOB_COMMIT, &r.out);
+    r.now_ms += OFFSET_MANAGER_SEARCH_PAUSE_MS;
+    run(&r);
+    assert_false(r.is_asked);
+    assert_int_equal(offset_manager_deadline_ms(&r.m), INT64_MAX);
+    offset_manager_deinit(&r.m);
+}
+
+static void test_errors_are_left_to_the_owner(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r, 1);
+    r.m.keeps_errors = true;
+    begin(&r, OFFSET_JOB_FETCH, 1);
+    answer_find(&r, 1);
+    answer_offsets(&r, 3, 0);
+    struct offset_outcome o = expect_ended(&r, OFFSET_JOB_FETCH, ZKC_OK);
+    assert_int_equal(o.list[0].kafka_error, 3);
+    assert_int_equal(o.list[1].offset, 7);
+    assert_int_equal(r.warnings, 0); /* it is not said to be nothing stored */
+    offset_manager_deinit(&r.m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +562,10 @@ int main(void)
         cmocka_unit_test(test_commit),
         cmocka_unit_test(test_jobs_take_turns),
         cmocka_unit_test(test_late_answers_are_ignored),
+        cmocka_unit_test(test_a_commit_is_sent_while_its_owner_lets_it),
+        cmocka_unit_test(test_a_job_is_dropped),
+        cmocka_unit_test(test_a_search_ends_with_its_job),
+        cmocka_unit_test(test_errors_are_left_to_the_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

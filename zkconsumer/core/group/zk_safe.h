@@ -10,14 +10,19 @@
  * is not ours any more is stopped, drained, committed and released in one transaction; what is
  * another's still is watched and claimed the moment it goes; the rest flows on.
  *
- * Failure modes: while disconnected nothing is sent, and gates obey the lease; an operation whose
- * connection was lost is neither repeated nor forgotten, its outcome is read after a sync; a
- * session that has ended takes all claims with it, and a new one begins from nothing. Nobody gives
- * up: a member that cannot get its share says who has it (GROUP_OUT_WAITING) and goes on.
+ * With offsets in Kafka they are fetched after the claim, and committed before the release, while
+ * the lease runs.
+ *
+ * Failure modes: while disconnected nothing is sent to ZooKeeper, and gates obey the lease; an
+ * operation whose connection was lost is neither repeated nor forgotten, its outcome is read after
+ * a sync; a session that has ended takes all claims with it, and a new one begins from nothing.
+ * Nobody gives up: a member that cannot get its share says who has it (GROUP_OUT_WAITING) and goes
+ * on.
  *
  * Its shell carries out outputs in order, answers every GROUP_OUT_OP exactly once, by a lost
  * connection too (ZK_CONNECTION_LOSS; before or after GROUP_IN_DISCONNECTED), but for those of a
  * session that GROUP_IN_EXPIRED or GROUP_IN_SESSION_CLOSED has ended, which may be left open.
+ * A GROUP_OUT_OFFSETS_ASK is answered once, but for one that a HANG_UP or the next has overtaken.
  * GROUP_OUT_POSITIONS is answered by GROUP_IN_POSITIONS before anything else is fed. A claim's gate
  * is open from FETCH_START to FETCH_STOP and while now < the end_ms of the last LEASE of its
  * session. DRAINED comes once for each FETCH_STOP that no VOID and no end of the session has
