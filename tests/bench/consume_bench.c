@@ -1,11 +1,12 @@
-/* Reads a topic once, from its beginning, and prints what that took:
+/* Reads topics once, from their beginning, and prints what that took:
  *
  *     consume_bench --who=W --brokers=A --zookeeper=A --topic=T --partitions=N --messages=N
- * [--crc=false]
+ *                   [--topics=N] [--fetch-bytes=N] [--receive-buffer=N] [--crc=false]
  *
- * `who` is `zkconsumer`, or librdkafka through one of its calls: `message` (one message a call, as
- * an application takes them), `batch` (1000 a call), `callback` (the cheapest). All read all
- * partitions at once through one stream or queue, with the same fetch sizes. One process reads
+ * `who` is `zkconsumer` (partitions assigned), `safe` or `compat` (a group of its own in that mode;
+ * of several topics a filter), or librdkafka through one of its calls: `message` (one message a
+ * call, as an application takes them), `batch` (1000 a call), `callback` (the cheapest). All read
+ * all partitions at once through one stream or queue, with the same fetch sizes. One process reads
  * once, so that all CPU time of it, on any thread, counts. */
 #include "tests/bench/measure.h"
 #include <inttypes.h>
@@ -13,17 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zkconsumer/consumer.h>
 
-#define FETCH_BYTES "1048576"
 #define FETCH_WAIT  "100"
 #define BATCH       1000
 #define PATIENCE_MS 20000
 
 struct job {
     const char *brokers, *zookeeper, *topic, *crc;
+    const char *fetch_bytes;    /* of each partition in a request */
     const char *receive_buffer; /* bytes; "": the library's default */
     int32_t partitions;
+    int64_t topics; /* 1: `topic`; more: topic-0, topic-1 ... */
     int64_t messages;
     int64_t seen, bytes; /* so far */
     unsigned touched;    /* the application reads what it gets, if only a byte of it */
@@ -46,7 +49,35 @@ static void set(zkc_conf *conf, const char *key, const char *value)
         die("%s", why);
 }
 
-static void read_with_zkconsumer(struct job *job)
+/* All partitions of the topic, from the beginning. */
+static zkc_stream *assign(zkc_consumer *consumer, const struct job *job)
+{
+    if (job->topics > 1)
+        die("several topics are read by a group");
+    struct zkc_position *list = calloc((size_t)job->partitions, sizeof *list);
+    for (int32_t i = 0; i < job->partitions; i++)
+        list[i] = (struct zkc_position){job->topic, i, ZKC_OFFSET_BEGINNING};
+    if (zkc_consumer_assign(consumer, list, (size_t)job->partitions))
+        die("cannot assign");
+    free(list);
+    return zkc_consumer_stream(consumer, job->topic, 0);
+}
+
+static zkc_stream *subscribe(zkc_consumer *consumer, const struct job *job)
+{
+    char regex[256];
+    struct zkc_subscription subscription = {job->topic, 1};
+    struct zkc_filter filter = {.kind = ZKC_FILTER_WHITELIST, .topics = regex, .streams = 1};
+    snprintf(regex, sizeof regex, "%s-.*", job->topic);
+    enum zkc_err err = job->topics > 1 ? zkc_consumer_subscribe_filter(consumer, &filter)
+                                       : zkc_consumer_subscribe(consumer, &subscription, 1);
+    if (err || zkc_consumer_wait(consumer, PATIENCE_MS))
+        die("cannot join");
+    return zkc_consumer_stream(consumer, job->topics > 1 ? NULL : job->topic, 0);
+}
+
+/* `mode`: of a group; NULL: assigned. */
+static void read_with_zkconsumer(struct job *job, const char *mode)
 {
     struct usage begin = usage_now();
     char why[512];
@@ -54,29 +85,31 @@ static void read_with_zkconsumer(struct job *job)
     zkc_consumer *consumer;
     zkc_conf *conf = zkc_conf_new();
     set(conf, "zookeeper.connect", job->zookeeper);
-    set(conf, "fetch.message.max.bytes", FETCH_BYTES);
+    set(conf, "fetch.message.max.bytes", job->fetch_bytes);
     set(conf, "fetch.wait.max.ms", FETCH_WAIT);
     if (*job->receive_buffer)
         set(conf, "socket.receive.buffer.bytes", job->receive_buffer);
+    if (mode) {
+        char group[64];
+        snprintf(group, sizeof group, "bench-%ld", (long)getpid());
+        set(conf, "group.id", group);
+        set(conf, "zookeeper.mode", mode);
+        set(conf, "auto.offset.reset", "smallest");
+    }
     if (zkc_loop_open(NULL, &loop))
         die("no loop");
     if (zkc_consumer_open(conf, loop, &consumer, why, sizeof why))
         die("%s", why);
-    struct zkc_position *list = calloc((size_t)job->partitions, sizeof *list);
-    for (int32_t i = 0; i < job->partitions; i++)
-        list[i] = (struct zkc_position){job->topic, i, ZKC_OFFSET_BEGINNING};
-    if (zkc_consumer_assign(consumer, list, (size_t)job->partitions))
-        die("cannot assign");
-    zkc_stream *stream = zkc_consumer_stream(consumer, job->topic, 0);
+    zkc_stream *stream = mode ? subscribe(consumer, job) : assign(consumer, job);
+    struct zkc_message m = {0};
     while (job->seen < job->messages) {
-        struct zkc_message m;
         enum zkc_err err = zkc_stream_next(stream, PATIENCE_MS, &m);
         if (err || m.err)
             die("after %" PRId64 " messages: %s", job->seen, zkc_err_text(err ? err : m.err));
         count(job, m.value, m.value_len);
     }
     job->used = usage_since(begin);
-    free(list);
+    (void)zkc_message_acknowledge(&m); /* or closing waits for it; nothing to do in compat */
     zkc_conf_free(conf);
     (void)zkc_consumer_close_wait(consumer, 5000);
     zkc_consumer_free(consumer);
@@ -134,7 +167,7 @@ static void read_with_rdkafka(struct job *job, void (*take)(rd_kafka_queue_t *, 
     set_rdkafka(conf, "bootstrap.servers", job->brokers);
     set_rdkafka(conf, "api.version.request", "false");
     set_rdkafka(conf, "broker.version.fallback", "0.8.2");
-    set_rdkafka(conf, "fetch.message.max.bytes", FETCH_BYTES);
+    set_rdkafka(conf, "fetch.message.max.bytes", job->fetch_bytes);
     set_rdkafka(conf, "fetch.wait.max.ms", FETCH_WAIT);
     set_rdkafka(conf, "check.crcs", job->crc);
     if (*job->receive_buffer)
@@ -143,16 +176,23 @@ static void read_with_rdkafka(struct job *job, void (*take)(rd_kafka_queue_t *, 
     if (!rk)
         die("%s", why);
     rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
-    rd_kafka_topic_t *rkt = rd_kafka_topic_new(rk, job->topic, NULL);
-    for (int32_t i = 0; i < job->partitions; i++)
-        if (rd_kafka_consume_start_queue(rkt, i, RD_KAFKA_OFFSET_BEGINNING, queue))
-            die("%s", rd_kafka_err2str(rd_kafka_last_error()));
+    rd_kafka_topic_t **rkts = calloc((size_t)job->topics, sizeof *rkts);
+    for (int64_t t = 0; t < job->topics; t++) {
+        char name[256];
+        rkts[t] = rd_kafka_topic_new(rk, topic_name(name, job->topic, t, job->topics), NULL);
+        for (int32_t i = 0; i < job->partitions; i++)
+            if (rd_kafka_consume_start_queue(rkts[t], i, RD_KAFKA_OFFSET_BEGINNING, queue))
+                die("%s", rd_kafka_err2str(rd_kafka_last_error()));
+    }
     while (job->seen < job->messages)
         take(queue, job);
     job->used = usage_since(begin);
-    for (int32_t i = 0; i < job->partitions; i++)
-        rd_kafka_consume_stop(rkt, i);
-    rd_kafka_topic_destroy(rkt);
+    for (int64_t t = 0; t < job->topics; t++) {
+        for (int32_t i = 0; i < job->partitions; i++)
+            rd_kafka_consume_stop(rkts[t], i);
+        rd_kafka_topic_destroy(rkts[t]);
+    }
+    free(rkts);
     rd_kafka_queue_destroy(queue);
     rd_kafka_destroy(rk);
 }
@@ -166,13 +206,17 @@ int main(int argc, char **argv)
         .zookeeper = option(argc, argv, "zookeeper", ""),
         .topic = option(argc, argv, "topic", NULL),
         .crc = option(argc, argv, "crc", "true"),
+        .fetch_bytes = option(argc, argv, "fetch-bytes", "1048576"),
         .receive_buffer = option(argc, argv, "receive-buffer", ""),
         .partitions = (int32_t)option_int(argc, argv, "partitions", NULL),
+        .topics = option_int(argc, argv, "topics", "1"),
         .messages = option_int(argc, argv, "messages", NULL),
     };
     const char *who = option(argc, argv, "who", NULL);
     if (strcmp(who, "zkconsumer") == 0)
-        read_with_zkconsumer(&job);
+        read_with_zkconsumer(&job, NULL);
+    else if (strcmp(who, "safe") == 0 || strcmp(who, "compat") == 0)
+        read_with_zkconsumer(&job, who);
     else if (strcmp(who, "message") == 0)
         read_with_rdkafka(&job, take_message);
     else if (strcmp(who, "batch") == 0)

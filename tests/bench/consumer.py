@@ -17,46 +17,80 @@ RUNS = {
     "unchecked": {"who": "message", "crc": "false"},
 }
 
+# As members of a group; of many topics by a filter. In safe mode each hand-out asks for the time.
+GROUPS = {"safe": {"who": "safe"}, "compat": {"who": "compat"}}
+TOPICS = 250
+MANY = {"fetch-bytes": 65536}  # each; more of 1,000 partitions is more than librdkafka takes in an answer
+
 
 def run(context, arguments):
     cluster = context.cluster()
-    rows = []
+    rows, groups = [], []
     for size, messages in MESSAGES.items():
         for codec in ["none", "gzip"] if arguments.smoke else CODECS:
             if arguments.only in "%d-%s" % (size, codec):
-                rows += measure(cluster, arguments, size, codec, messages)
-    print_table(
-        "consumer: CPU per message, Kafka %s, %d partitions, %d rounds; ns are medians,\n"
-        "ratios are ours to librdkafka's of the same round: median (lowest-highest)"
-        % (cluster.kafka.version, PARTITIONS, arguments.rounds),
-        ["bytes", "codec", "ours ns", "user", "librdkafka ns", "user", "ratio", "user", "to callback",
-         "to no CRC"], rows)
+                figures = measure(cluster, arguments, size, codec, messages)
+                rows += rows_of(figures, size, codec)
+                groups.append(group_row(figures, size, codec, 1))
+    for codec in ["none", "snappy"]:
+        if arguments.only in "100-%s-topics" % codec and not (arguments.smoke and codec == "snappy"):
+            topics = 5 if arguments.smoke else TOPICS
+            figures = measure(cluster, arguments, 100, codec, MESSAGES[100], topics)
+            groups.append(group_row(figures, 100, codec, topics))
+    if rows:
+        print_table(
+            "consumer: CPU per message, Kafka %s, %d partitions, %d rounds; ns are medians,\n"
+            "ratios are ours to librdkafka's of the same round: median (lowest-highest)"
+            % (cluster.kafka.version, PARTITIONS, arguments.rounds),
+            ["bytes", "codec", "ours ns", "user", "librdkafka ns", "user", "ratio", "user", "to callback",
+             "to no CRC"], rows)
+    if groups:
+        print_table(
+            "consumer: the same as a group of one, of several topics by a filter; ratios to librdkafka's as above",
+            ["bytes", "codec", "partitions", "safe ns", "user", "ratio", "user", "compat ns", "user", "ratio",
+             "user"], groups)
 
 
-def measure(cluster, arguments, size, codec, messages):
+def measure(cluster, arguments, size, codec, messages, topics=1):
+    """{run: {"total"/"user": [ns per message, each round]}}"""
     if arguments.smoke:
         messages = 2000
-    topic = "bench-%d-%s" % (size, codec)
-    cluster.create_topic(topic, PARTITIONS)
-    run_program(arguments.programs, "produce_bench", brokers=cluster.bootstrap, topic=topic,
+    topic = "bench-%d-%s%s" % (size, codec, "-many" if topics > 1 else "")
+    for name in [topic] if topics == 1 else ["%s-%d" % (topic, number) for number in range(topics)]:
+        cluster.create_topic(name, PARTITIONS)
+    run_program(arguments.programs, "produce_bench", brokers=cluster.bootstrap, topic=topic, topics=topics,
                 partitions=PARTITIONS, messages=messages, bytes=size, codec=codec)
 
     def consume(options):
+        if topics > 1:
+            options = {**options, **MANY}
         return lambda: run_program(
             arguments.programs, "consume_bench", brokers=cluster.bootstrap,
-            zookeeper=cluster.zookeeper_connect, topic=topic, partitions=PARTITIONS, messages=messages,
-            **options)
+            zookeeper=cluster.zookeeper_connect, topic=topic, topics=topics, partitions=PARTITIONS,
+            messages=messages, **options)
 
-    runs = {name: consume(options) for name, options in RUNS.items()}
-    if codec == "none":
+    runs = {name: consume(options) for name, options in {**(RUNS if topics == 1 else {}), **GROUPS}.items()}
+    if topics > 1:
+        runs["message"] = consume(RUNS["message"])
+    elif codec == "none":
         runs[SYSTEM_BUFFER] = consume({"who": "zkconsumer", "receive-buffer": "0"})
     results = interleaved(runs, arguments.rounds)
     for figures in (figures for list_ in results.values() for figures in list_):
         assert figures["messages"] == messages and figures["bytes"] == messages * size, figures
-    total = {name: [cpu_ns(f) / messages for f in list_] for name, list_ in results.items()}
-    user = {name: [f["user_ns"] / messages for f in list_] for name, list_ in results.items()}
-    return [row(size, codec if ours == "ours" else ours, ours, total, user)
-            for ours in ("ours", SYSTEM_BUFFER) if ours in results]
+    return {"total": {name: [cpu_ns(f) / messages for f in list_] for name, list_ in results.items()},
+            "user": {name: [f["user_ns"] / messages for f in list_] for name, list_ in results.items()}}
+
+
+def rows_of(figures, size, codec):
+    return [row(size, codec if ours == "ours" else ours, ours, figures["total"], figures["user"])
+            for ours in ("ours", SYSTEM_BUFFER) if ours in figures["total"]]
+
+
+def group_row(figures, size, codec, topics):
+    total, user = figures["total"], figures["user"]
+    cells = [[median(total[name]), median(user[name]), ratio(total[name], total["message"]),
+              ratio(user[name], user["message"])] for name in GROUPS]
+    return [size, codec, topics * PARTITIONS, *sum(cells, [])]
 
 
 def row(size, label, ours, total, user):

@@ -93,3 +93,12 @@ int64_t option_int(int argc, char **argv, const char *name, const char *otherwis
         die("--%s=%s is no number", name, text);
     return value;
 }
+
+const char *topic_name(char name[256], const char *topic, int64_t i, int64_t count)
+{
+    if (count == 1)
+        snprintf(name, 256, "%s", topic);
+    else
+        snprintf(name, 256, "%s-%lld", topic, (long long)i);
+    return name;
+}

@@ -25,4 +25,8 @@ void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 const char *option(int argc, char **argv, const char *name, const char *otherwise);
 int64_t option_int(int argc, char **argv, const char *name, const char *otherwise);
 
+/* The name of topic number i of `count`: `topic` itself where there is one, else topic-i. Returns
+ * `name`. */
+const char *topic_name(char name[256], const char *topic, int64_t i, int64_t count);
+
 #endif

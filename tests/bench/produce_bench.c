@@ -1,7 +1,9 @@
-/* Fills a topic, through librdkafka: messages of one size, each partition in
- * turn, of words that compress about as well as log lines do. The same data for the same arguments.
+/* Fills topics, through librdkafka: messages of one size, each topic and partition in turn, of
+ * words that compress about as well as log lines do. The same data for the same arguments. With
+ * --topics their names are T-0, T-1 ...
  *
- *     produce_bench --brokers=A --topic=T --partitions=N --messages=N --bytes=N [--codec=none]
+ *     produce_bench --brokers=A --topic=T --partitions=N --messages=N --bytes=N [--topics=N]
+ *                   [--codec=none]
  *                   [--linger=MS] [--batch-messages=N] [--batch-bytes=N] */
 #include "tests/bench/measure.h"
 #include "zkconsumer/core/base/rng.h"
@@ -67,14 +69,22 @@ int main(int argc, char **argv)
     rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     if (!rk)
         die("%s", why);
-    rd_kafka_topic_t *rkt = rd_kafka_topic_new(rk, topic, NULL);
+    int64_t topic_count = option_int(argc, argv, "topics", "1");
+    rd_kafka_topic_t **rkts = calloc((size_t)topic_count, sizeof *rkts);
     char *value = malloc(bytes + 1);
-    if (!rkt || !value)
+    if (!rkts || !value)
         die("out of memory");
+    for (int64_t i = 0; i < topic_count; i++) {
+        char name[256];
+        rkts[i] = rd_kafka_topic_new(rk, topic_name(name, topic, i, topic_count), NULL);
+        if (!rkts[i])
+            die("out of memory");
+    }
     struct rng rng;
     rng_init(&rng, 1);
     for (int64_t i = 0; i < messages; i++) {
         fill(&rng, value, bytes);
+        rd_kafka_topic_t *rkt = rkts[i / partitions % topic_count];
         while (rd_kafka_produce(rkt, (int32_t)(i % partitions), RD_KAFKA_MSG_F_COPY, value, bytes,
                                 NULL, 0, NULL)) {
             if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL)
@@ -86,7 +96,9 @@ int main(int argc, char **argv)
     if (rd_kafka_flush(rk, 60000))
         die("the topic could not be filled within a minute");
     free(value);
-    rd_kafka_topic_destroy(rkt);
+    for (int64_t i = 0; i < topic_count; i++)
+        rd_kafka_topic_destroy(rkts[i]);
+    free(rkts);
     rd_kafka_destroy(rk);
     return 0;
 }
