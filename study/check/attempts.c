@@ -175,7 +175,7 @@ static void take_start(struct check *c, const struct trace_event *e)
     const char *strategy = *e->m_start.strategy ? e->m_start.strategy : set ? set->strategy : "";
     snprintf(s->strategy, sizeof s->strategy, "%s", strategy);
     const char *mode = e->m_start.mode;
-    s->knows_ceil = mode && *mode ? strcmp(mode, "zookeeper:safe") == 0 : !c->is_compat;
+    s->is_safe = mode && *mode ? strcmp(mode, "zookeeper:safe") == 0 : !c->is_compat;
 }
 
 static bool is_in_view(const struct kept_view *v, const char *topic)
@@ -187,11 +187,13 @@ static bool is_in_view(const struct kept_view *v, const char *topic)
 }
 
 /* What a member subscribes to can be followed: it said how many streams it has, and its topics are
- * names (a filter is not) of topics in the view. */
-static bool is_followed(const struct kept_view *v, const struct subscription *s)
+ * names (a filter is not): of topics in the view, or of topics that others have partitions of. */
+static bool is_followed(const struct check *c, const struct kept_view *v,
+                        const struct subscription *s)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (!is_in_view(v, s->topics[i]))
+        if (!is_in_view(v, s->topics[i]) &&
+            names_find(&c->partition_names, s->topics[i], 0) == NAMES_NONE)
             return false;
     return s->streams > 0;
 }
@@ -231,7 +233,7 @@ static bool group_of(struct check *c, const struct kept_view *v, struct group *g
     *g = (struct group){0};
     for (size_t i = 0; i < v->member_count; i++) {
         uint32_t id = names_find(&c->id_names, v->members[i], 0);
-        if (id == NAMES_NONE || !is_followed(v, &c->subscriptions[id]))
+        if (id == NAMES_NONE || !is_followed(c, v, &c->subscriptions[id]))
             return false;
         subscription_count += c->subscriptions[id].count;
     }
@@ -262,15 +264,18 @@ static bool group_of(struct check *c, const struct kept_view *v, struct group *g
     return true;
 }
 
-/* `auto` is range, but ceil among members in safe mode alone. */
+/* `auto` is range, but ceil among members in safe mode alone. Round robin refuses no subscriptions
+ * in safe mode. */
 static enum assign_strategy strategy_in(const struct check *c, const struct kept_view *v,
                                         const struct subscription *own, enum assign_strategy named)
 {
-    if (strcmp(own->strategy, "auto") != 0 || !own->knows_ceil)
+    if (named == ASSIGN_ROUNDROBIN && own->is_safe)
+        return ASSIGN_SPREAD;
+    if (strcmp(own->strategy, "auto") != 0 || !own->is_safe)
         return named;
     for (size_t i = 0; i < v->member_count; i++) {
         uint32_t id = names_find(&c->id_names, v->members[i], 0);
-        if (id == NAMES_NONE || !c->subscriptions[id].knows_ceil)
+        if (id == NAMES_NONE || !c->subscriptions[id].is_safe)
             return ASSIGN_RANGE;
     }
     return ASSIGN_CEIL;

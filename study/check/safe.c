@@ -410,6 +410,29 @@ static bool is_well(const struct check *c, const struct member *m)
            has_settled(c, m->connected_ns);
 }
 
+/* Whether the member subscribes to the topic; also where that cannot be told: by a filter, which is
+ * no name of a topic that there are partitions of. */
+static bool may_want(const struct check *c, const struct member *m, const char *topic)
+{
+    uint32_t id = m->consumer_id ? names_find(&c->id_names, m->consumer_id, 0) : NAMES_NONE;
+    if (id == NAMES_NONE)
+        return true;
+    const struct subscription *s = &c->subscriptions[id];
+    for (size_t i = 0; i < s->count; i++)
+        if (strcmp(s->topics[i], topic) == 0 ||
+            names_find(&c->partition_names, s->topics[i], 0) == NAMES_NONE)
+            return true;
+    return false;
+}
+
+static bool is_wanted(const struct check *c, const char *topic)
+{
+    for (uint32_t i = 0; i < c->member_names.count; i++)
+        if (c->members[i].is_live && may_want(c, &c->members[i], topic))
+            return true;
+    return false;
+}
+
 void check_safe_finish(struct check *c)
 {
     bool any_well = false, all_well = true;
@@ -432,7 +455,7 @@ void check_safe_finish(struct check *c)
                          "the owner node of %s/%d is %s's, who does not know of it", topic_of(c, i),
                          number_of(c, i), name_of(c, p->owner_member));
         }
-        if (!any_well || !all_well || !is_all_safe(c))
+        if (!any_well || !all_well || !is_all_safe(c) || !is_wanted(c, topic_of(c, i)))
             continue;
         checked(c, CHECK_SF7);
         if (p->active != 1)

@@ -141,7 +141,7 @@ struct subscription { /* of a consumer id */
     const char **topics;
     size_t count;
     int32_t streams;     /* 0: not known */
-    bool knows_ceil;     /* in safe mode: declares so */
+    bool is_safe;        /* in safe mode */
     uint64_t changed_ns; /* when it last subscribed otherwise than before; 0: never */
     char strategy[16];
 };
@@ -191,7 +191,7 @@ struct check {
     size_t settings_count;
     bool is_compat, is_virtual;
     bool has_loose_writes; /* when they were committed is known to lie within bounds */
-    bool is_capture; /* what members do is derived from what they asked ZooKeeper for */
+    bool is_capture;       /* what members do is derived from what they asked ZooKeeper for */
     int level;
 
     /* what the trace has */

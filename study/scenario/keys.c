@@ -369,7 +369,7 @@ static void set_mode(struct member_values *m)
                                        .release = ZK_GUARD_SESSION,
                                        .commit = ZK_GUARD_SESSION,
                                        .fence = ZK_FENCE_LEASE};
-    m->strategy = ASSIGN_ROUNDROBIN + 1; /* auto */
+    m->strategy = ASSIGN_ROUNDROBIN + 1; /* auto: behind the last name of the key */
 }
 
 bool values_read(const struct reading *r, const char *name, struct values *v,

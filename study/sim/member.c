@@ -1013,12 +1013,14 @@ void member_start(struct member *m)
     app_init(m);
     machine_new(m);
     const char **topics = texts_room(w, w->topic_count + 1);
+    size_t count = 0;
     for (size_t i = 0; i < w->topic_count; i++)
-        topics[i] = w->topics[i].name;
+        if (machine_subscribes(m, i))
+            topics[count++] = w->topics[i].name;
     struct trace_event e = event_of(m, TRACE_M_START);
     e.m_start.id = m->whole_id;
     e.m_start.topics = topics;
-    e.m_start.topic_count = w->topic_count;
+    e.m_start.topic_count = count;
     e.m_start.strategy = machine_strategy_name(m);
     e.m_start.streams = machine_streams(m);
     e.m_start.mode = m->plan.config.is_safe ? "zookeeper:safe" : "zookeeper:compat";

@@ -64,18 +64,26 @@ int32_t machine_streams(const struct member *m)
     return m->lives > 1 && c->streams_again ? c->streams_again : c->streams;
 }
 
+bool machine_subscribes(const struct member *m, size_t topic)
+{
+    return topic >= 32 || !(m->plan.config.skips_topics >> topic & 1);
+}
+
 void machine_new(struct member *m)
 {
     struct sim *w = m->world;
     struct stream seed = stream_of(w->config.seed, m->whole_id, "machine");
     struct zk_subscription *subscriptions =
         pool_take(&w->pool, (w->topic_count + 1) * sizeof *subscriptions);
+    size_t count = 0;
     for (size_t i = 0; i < w->topic_count; i++)
-        subscriptions[i] = (struct zk_subscription){w->topics[i].name, machine_streams(m)};
+        if (machine_subscribes(m, i))
+            subscriptions[count++] =
+                (struct zk_subscription){w->topics[i].name, machine_streams(m)};
     if (m->plan.config.is_safe)
-        safe_new(m, subscriptions, w->topic_count, stream_next(&seed));
+        safe_new(m, subscriptions, count, stream_next(&seed));
     else
-        compat_new(m, subscriptions, w->topic_count, stream_next(&seed));
+        compat_new(m, subscriptions, count, stream_next(&seed));
     pool_give(&w->pool, subscriptions);
 }
 

@@ -294,8 +294,9 @@ void machine_free(struct member *m);
 void machine_step(struct member *m, const struct group_input *in, struct group_outputs *out);
 int64_t machine_deadline_ms(const struct member *m);
 const char *machine_state_name(const struct member *m);
-const char *machine_strategy_name(const struct member *m); /* "auto", "range", ... */
-int32_t machine_streams(const struct member *m);           /* of each topic, in this life */
+const char *machine_strategy_name(const struct member *m);     /* "auto", "range", ... */
+int32_t machine_streams(const struct member *m);               /* of each topic, in this life */
+bool machine_subscribes(const struct member *m, size_t topic); /* to this topic of the world */
 
 /* member_app.c: fetching and the application */
 void app_init(struct member *m);

@@ -610,6 +610,49 @@ def test_a_partition_that_another_keeps(t):
     world.end()
 
 
+def test_round_robin_of_uneven_subscriptions(t):
+    """Who subscribes to something else stops nobody: 0.8.2's rule refuses such a group."""
+    world = World(t)
+    world.cluster.create_topic("u", 3)
+    settings = {"partition.assignment.strategy": "roundrobin"}
+    a = world.join("a", settings)
+    world.settled()
+    b = t.our_members(world.cluster, "g", "ours-b")
+    trace = t.folder / "b-u.trace"
+    world.traces.append(trace)
+    b.open("b", {**SAFE, **settings, "trace.path": trace, "trace.level": 2, "trace.member": "b-u"},
+           zookeeper=world.proxy.listen("b"))
+    b.streams("b", t=1, u=1)
+    world.there["b"] = b
+    # t is dealt among both, u to whom has it
+    owners = world.group.wait_until_owned("u", 3)
+    assert set(owners.values()) == {"g_b-0"}, owners
+
+    def dealt():
+        threads = sorted(world.group.owners("t").values())
+        return threads == ["g_a-0"] * 2 + ["g_b-0"] * 2
+    wait_for(dealt, "two partitions of t for each", 60)
+    world.flows(["a", "b"])
+    world.leave("b")
+    world.settled()
+    assert not [text for _, _, text in a.log_lines("a") if "nothing changes" in text]
+    world.end()
+
+
+def test_a_filter_without_translation(t):
+    """A member whose filter Java reads and we do not: its id and what follows are told as an error."""
+    world = World(t)
+    a = world.join("a")
+    world.settled()
+    odd = {"version": 1, "subscription": {"(?c)t": 1}, "pattern": "white_list", "timestamp": "1"}
+    world.cluster.zk.create("/consumers/g/ids/g_odd", json.dumps(odd).encode(), ephemeral=True)
+    wait_for(lambda: [text for _, _, text in a.log_lines("a")
+                      if "g_odd" in text and "its share is not known" in text], "a line with its id")
+    world.flows(["a"])
+    world.cluster.zk.delete("/consumers/g/ids/g_odd")
+    world.end()
+
+
 def test_an_odd_registration(t):
     """Somebody registers what cannot be read: it is reported by its id, and the others go on."""
     world = World(t)

@@ -28,7 +28,9 @@ struct run {
     uint64_t seed, hash, violations;
     unsigned bugs;                              /* enum zk_safe_bug */
     enum { ANYTHING, LEASES, FOLLOWERS } about; /* FOLLOWERS: leases, by servers' links alone */
+    bool is_uneven; /* round robin, and not all members have all topics */
     bool is_stable, wants_story;
+    uint64_t decisions; /* that C7 could follow */
     char first[300];
     char why[200];
     bool has_found[CHECK_COUNT];
@@ -64,6 +66,16 @@ static void draw_member(struct stream *chance, struct sim_member_plan *m, size_t
     snprintf(id, 8, "x%zu", i + 1);
     if (stream_below(chance, 2))
         m->consumer_id = id; /* the same again after a restart */
+}
+
+/* The first member keeps all topics, of the others some have one. */
+static void draw_uneven(uint64_t seed, struct sim_member_plan *members, size_t count)
+{
+    struct stream chance = stream_of(seed, "safe", "uneven");
+    for (size_t i = 0; i < count; i++) {
+        members[i].config.safe.strategy = ZK_SAFE_ROUNDROBIN;
+        members[i].config.skips_topics = i ? (uint32_t)stream_below(&chance, 3) : 0;
+    }
 }
 
 /* Faults that chance alone brings together too rarely. */
@@ -191,6 +203,10 @@ static void run(struct run *r)
     c.member_count = 2 + stream_below(&chance, MEMBERS_MAX - 1);
     for (size_t i = 0; i < c.member_count; i++)
         draw_member(&chance, &members[i], i, r->bugs, ids[i]);
+    if (r->is_uneven) {
+        c.topic_count = 2;
+        draw_uneven(r->seed, members, c.member_count);
+    }
     c.members = members;
     swarm_draw(&options, &c, &swarm);
     memcpy(faults, swarm.faults, swarm.count * sizeof *faults);
@@ -221,6 +237,7 @@ static void run(struct run *r)
     story_deinit(&story);
     assert_int_equal(check_finish(check), ZKC_OK);
     r->violations = check_violations(check);
+    r->decisions = check_result(check, CHECK_C7).checked;
     for (int i = 0; i < CHECK_COUNT; i++)
         r->has_found[i] = check_result(check, (enum check_id)i).found > 0;
     check_free(check);
@@ -233,14 +250,20 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 }
 
 /* A run without bugs. */
+static void run_clean(struct run *r)
+{
+    run(r);
+    if (r->violations)
+        fail_msg("SIM_SEED=%llu, world %d: %s", (unsigned long long)r->seed, (int)r->about,
+                 r->first);
+    if (!r->is_stable)
+        fail_msg("SIM_SEED=%llu, world %d: does not settle: %s", (unsigned long long)r->seed,
+                 (int)r->about, r->why);
+}
+
 static void expect_clean_run(struct run r)
 {
-    run(&r);
-    if (r.violations)
-        fail_msg("SIM_SEED=%llu, world %d: %s", (unsigned long long)r.seed, (int)r.about, r.first);
-    if (!r.is_stable)
-        fail_msg("SIM_SEED=%llu, world %d: does not settle: %s", (unsigned long long)r.seed,
-                 (int)r.about, r.why);
+    run_clean(&r);
 }
 
 static void expect_clean(uint64_t seed, bool wants_story)
@@ -343,6 +366,21 @@ static void test_worlds_about_leases_are_clean(void **state)
     }
 }
 
+/* Who subscribes to other topics than the rest stops nobody, and every decision is the rule's. */
+static void test_uneven_round_robin(void **state)
+{
+    uint64_t one = number_from("SIM_SEED", 0), count = number_from("SIM_SEEDS", 100) / 4 + 1;
+    (void)state;
+    if (getenv("SIM_BUG") || getenv("SIM_STATE"))
+        return;
+    for (uint64_t seed = one ? one : 1; seed < (one ? one + 1 : 1 + count); seed++) {
+        struct run r = {.seed = seed, .is_uneven = true};
+        run_clean(&r);
+        if (!r.decisions)
+            fail_msg("SIM_SEED=%llu: no decision was followed", (unsigned long long)seed);
+    }
+}
+
 /* The test of the test. A claim told by its text does no harm while the registration is told by its
  * session (docs/safe-mode.md), so those two are planted together. */
 static void test_planted_bugs_are_found(void **state)
@@ -393,6 +431,7 @@ int main(void)
         cmocka_unit_test(test_no_must_is_violated),
         cmocka_unit_test(test_a_long_run),
         cmocka_unit_test(test_worlds_about_leases_are_clean),
+        cmocka_unit_test(test_uneven_round_robin),
         cmocka_unit_test(test_planted_bugs_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,26 +55,34 @@ bool group_check_parse_strategy(const char *text, enum assign_strategy *out)
     return false;
 }
 
-static bool knows_ceil(const struct group_member *m)
+static bool knows(const struct group_member *m, const char *rule)
 {
     for (const char *at = m->strategy; at && *at; at += *at == ',') {
         size_t len = strcspn(at, ",");
-        if (len == 4 && memcmp(at, "ceil", 4) == 0)
+        if (len == strlen(rule) && memcmp(at, rule, len) == 0)
             return true;
         at += len;
     }
     return false;
 }
 
+static bool all_know(const struct group_view *view, const char *rule)
+{
+    bool all = view->member_count > 0;
+    for (size_t i = 0; i < view->member_count; i++)
+        all = all && (view->members[i].odd || knows(&view->members[i], rule));
+    return all;
+}
+
 enum assign_strategy group_check_rule(const struct group_view *view,
                                       const enum assign_strategy *given)
 {
-    bool all_know = view->member_count > 0;
+    bool all_spread = all_know(view, "roundrobin");
     if (given)
-        return *given;
-    for (size_t i = 0; i < view->member_count; i++)
-        all_know = all_know && (view->members[i].odd || knows_ceil(&view->members[i]));
-    return all_know ? ASSIGN_CEIL : ASSIGN_RANGE;
+        return *given == ASSIGN_ROUNDROBIN && all_spread ? ASSIGN_SPREAD : *given;
+    if (all_spread)
+        return ASSIGN_SPREAD;
+    return all_know(view, "ceil") ? ASSIGN_CEIL : ASSIGN_RANGE;
 }
 
 /* A failed allocation is the arena's and looked at once, at the end. */
@@ -225,12 +233,47 @@ static bool is_subscribed(const struct group_view *view, const char *topic)
 
 /* ---- partitions ---- */
 
-static void check_share(struct check *c, struct group_problem problem, const char *owner,
-                        const struct assign_entry *entry)
+static bool is_thread_of(struct check *c, const struct group_member *m, const char *owner,
+                         int64_t streams)
 {
-    if (!c->is_assigned)
+    int64_t number = strtoll(owner + strlen(m->consumer_id) + 1, NULL, 10);
+    if (number < 0 || number >= streams)
+        return false;
+    char *id = zk_thread_id(m->consumer_id, (int32_t)number);
+    bool is_same = id && strcmp(id, owner) == 0;
+    if (!id)
+        c->arena->failed = ZKC_ERR_NOMEM;
+    free(id);
+    return is_same;
+}
+
+/* Without the rule: whether the owner is a thread of the member at all. Which topics a filter allows
+ * may not be known, but how many streams it has is. */
+static void check_thread(struct check *c, struct group_problem problem, const char *owner,
+                         const struct group_member *m)
+{
+    int64_t streams = 0;
+    bool is_any = m->filter_odd != NULL;
+    const struct assign_subscription *list = is_any ? m->subscriptions : m->topics;
+    size_t count = is_any ? m->subscription_count : m->topic_count;
+    for (size_t i = 0; i < count; i++)
+        if (is_any || strcmp(list[i].topic, problem.topic) == 0)
+            streams = list[i].streams;
+    if (m->odd || is_thread_of(c, m, owner, streams))
         return;
+    add(c, problem,
+        "[%s,%" PRId32 "] is owned by %s, but %s has %" PRId64 " streams of it: nobody is that thread",
+        problem.topic, problem.partition, owner, m->consumer_id, streams);
+}
+
+static void check_share(struct check *c, struct group_problem problem, const char *owner,
+                        const struct group_member *m, const struct assign_entry *entry)
+{
     problem.kind = GROUP_PROBLEM_WRONG_OWNER;
+    if (!c->is_assigned) {
+        check_thread(c, problem, owner, m);
+        return;
+    }
     if (!entry) {
         add(c, problem, "[%s,%" PRId32 "] is owned by %s, but nobody that subscribes to it should",
             problem.topic, problem.partition, owner);
@@ -274,7 +317,7 @@ static void check_owner(struct check *c, const struct group_topic *t,
             t->name, p->partition, p->owner, (uint64_t)p->owner_session, (uint64_t)m->session);
         return;
     }
-    check_share(c, problem, p->owner, entry);
+    check_share(c, problem, p->owner, m, entry);
 }
 
 static void check_partitions(struct check *c)
@@ -323,7 +366,8 @@ enum zkc_err group_check(const struct group_view *view, enum assign_strategy str
     const struct group_member *odd = find_odd_filter(view);
     if (odd)
         out->unchecked =
-            arena_format(arena, "the filter of %s: %s", odd->consumer_id, odd->filter_odd);
+            arena_format(arena, "the share of %s is not known: %s", odd->consumer_id,
+                         odd->filter_odd);
     else
         err = apply_rule(&c);
     check_members(&c);

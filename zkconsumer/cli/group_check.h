@@ -15,7 +15,8 @@ enum group_problem_kind {
     GROUP_PROBLEM_UNOWNED,      /* a partition without owner node */
     GROUP_PROBLEM_UNREGISTERED, /* the owner is no registered member */
     GROUP_PROBLEM_SESSION,      /* the owner node is held by another session than the member's */
-    GROUP_PROBLEM_WRONG_OWNER,  /* the rule gives it to somebody else, or to nobody */
+    GROUP_PROBLEM_WRONG_OWNER,  /* the rule gives it to somebody else, or to nobody; or, where it was
+                                 * not applied, its owner is no thread of the member */
     GROUP_PROBLEM_OFFSET,       /* the committed offset is no number: whoever gets it fails */
 };
 
@@ -36,15 +37,17 @@ struct group_problem {
 struct group_problems {
     struct group_problem *list; /* the group's, then members', then partitions' in order */
     size_t count;
-    const char *unchecked; /* NULL; else why nobody's share was compared with the rule */
+    const char *unchecked; /* NULL; else why nobody's share was compared with the rule: then no
+                            * problem does not mean that all is well */
 };
 
 /* At most one problem for each member, and of owner and offset of each partition. Everything is
  * allocated in `arena`, texts of `view` are shared.
  *
  * ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE */
-/* The rule that was given; NULL: the one that the members declare: ceil when all of them know it, as
- * members in safe mode do, else Kafka's range (core/group/zk_safe.h, ZK_SAFE_AUTO). */
+/* The rule that was given; NULL: the one that the members declare: round robin or
+ * ceil when all of them know it, as members in safe mode do, else Kafka's range
+ * (core/group/zk_safe.h, ZK_SAFE_AUTO). */
 enum assign_strategy group_check_rule(const struct group_view *view,
                                       const enum assign_strategy *given);
 

@@ -94,6 +94,8 @@ static void append_subscription(struct buf *out, const struct group_member *m)
                     m->subscriptions[i].streams);
     if (!m->odd && m->subscription_count == 0)
         buf_append_text(out, "nothing");
+    if (m->filter_odd)
+        buf_append_text(out, " (not understood: its share is not known)");
 }
 
 /* Members of Kafka 0.8 are what compat is. */
@@ -191,7 +193,7 @@ static void print_member(const struct group_member *m, struct buf *out)
         json_append_string(out, bytes_of_text(m->subscriptions[i].topic));
         buf_appendf(out, ":%" PRId32, m->subscriptions[i].streams);
     }
-    text_field(out, "},", "error", m->odd ? m->odd : m->breaks);
+    text_field(out, "},", "error", m->odd ? m->odd : m->filter_odd ? m->filter_odd : m->breaks);
     buf_append_byte(out, '}');
 }
 

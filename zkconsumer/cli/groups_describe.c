@@ -130,11 +130,13 @@ static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, stru
         report_warning("the group changed while it was read: what is shown may be of different "
                        "moments");
     if (problems.unchecked)
-        report_status("who should own what was not checked: %s", problems.unchecked);
+        report_warning("who should own what was not checked: %s", problems.unchecked);
     if (code != CLI_DONE)
         return code;
     if (problems.count)
         return CLI_PROBLEM;
+    if (problems.unchecked && read.ends_err == ZKC_OK && stored_err == ZKC_OK)
+        return CLI_TIMED_OUT;
     return report_exit_of_missing(read.ends_err, stored_err);
 }
 
@@ -174,7 +176,8 @@ static const struct cli_pair exits[] = {
     {"1", "usage, or stdout could not be written"},
     {"2", "a problem was found, listed on stdout; also: no such group, nobody registered"},
     {"3", "ZooKeeper, or a broker that leads a partition or keeps offsets, could not be reached"},
-    {"4", "not everything could be read in time, or a partition has no leader"},
+    {"4", "not everything could be read in time, a partition has no leader, or not "
+          "everything could be checked: a member has a filter that is not understood here"},
 };
 
 const struct cli_command command_groups_describe = {

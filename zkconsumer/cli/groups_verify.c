@@ -21,18 +21,22 @@ static const struct cli_option options[OPTIONS] = {
 
 #define ANSWERS_BYTES_MAX ((size_t)1 << 30)
 
-static enum cli_exit print(const struct group_problems *problems)
+/* `is_whole`: everything was checked, of one moment. */
+static enum cli_exit print(const struct group_problems *problems, bool is_whole)
 {
     struct output out;
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
     buf_append_text(&out.buf, problems->count ? "Rebalance operation failed !\n"
-                                              : "Rebalance operation successful !\n");
+                              : is_whole      ? "Rebalance operation successful !\n"
+                                              : "Rebalance operation could not be verified !\n");
     enum cli_exit code = output_finish(&out);
     output_deinit(&out);
     for (size_t i = 0; i < problems->count; i++)
         report_warning("%s: %s", group_problem_name(problems->list[i].kind),
                        problems->list[i].text);
-    return code == CLI_DONE && problems->count ? CLI_PROBLEM : code;
+    if (code != CLI_DONE)
+        return code;
+    return problems->count ? CLI_PROBLEM : is_whole ? CLI_DONE : CLI_TIMED_OUT;
 }
 
 static enum cli_exit verify(struct zk_reader *r, const char *group,
@@ -51,10 +55,10 @@ static enum cli_exit verify(struct zk_reader *r, const char *group,
         return report_exit_of(err);
     }
     if (problems.unchecked)
-        report_status("who should own what was not checked: %s", problems.unchecked);
+        report_warning("who should own what was not checked: %s", problems.unchecked);
     if (read.is_changing)
         report_warning("the group changed while it was read: what was found may be over");
-    return print(&problems);
+    return print(&problems, !problems.unchecked && !read.is_changing);
 }
 
 static enum cli_exit run(const struct cli_args *args)
@@ -103,7 +107,8 @@ static const struct cli_pair exits[] = {
     {"1", "usage, or stdout could not be written"},
     {"2", "trouble was found, named on stderr; also: no such group, nobody registered"},
     {"3", "ZooKeeper could not be reached"},
-    {"4", "not everything could be read in time"},
+    {"4", "not everything could be read in time, or not checked: the group did not keep still, or a "
+          "member has a filter that is not understood here"},
 };
 
 const struct cli_command command_groups_verify = {
@@ -112,10 +117,11 @@ const struct cli_command command_groups_verify = {
     .summary = "Check that a group's rebalance has come to its end",
     .synopsis = "--group=GROUP --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
     .description =
-        "Prints \"Rebalance operation successful !\" or \"Rebalance operation failed !\", and on "
-        "stderr a line for each trouble, by its kind: unowned (a partition that nobody owns), "
+        "Prints \"Rebalance operation successful !\" or \"Rebalance operation failed !\", or, where "
+        "nothing bad was seen but not everything could be checked, \"Rebalance operation could not "
+        "be verified !\"; and on stderr a line for each trouble, by its kind: unowned (a partition that nobody owns), "
         "unregistered (its owner is no member), session (the owner node belongs to another "
-        "session than the member), wrong_owner (not the one whom the rule chooses), member (a "
+        "session than the member), wrong_owner (not the one whom the rule chooses, or no thread of the member), member (a "
         "registration that cannot be read, or on which Java members fail); and no_group, "
         "no_members, rule (the rule cannot be applied), offset (an offset that is no number).\n"
         "Kafka's tool of this name reports failure for every healthy group: it compares numbers "

@@ -130,15 +130,24 @@ static void send_op(struct observer *o, const struct group_output *out)
     watch_sessions_send(o->watch_sessions, o->session, &out->op.op, on_result, asked);
 }
 
+/* In the log once, as an error to all that see by it. */
+static void tell(struct observer *o, const struct group_output *one)
+{
+    if (o->slot_count > 0)
+        log_line(o->slots[0].member->log, one->notice.level, LOG_FACILITY_MEMBER, "%s",
+                 one->notice.text);
+    for (size_t i = 0; one->notice.err && i < o->slot_count; i++)
+        consumer_error(o->slots[i].member, one->notice.err, "%s", one->notice.text);
+}
+
 static void carry_out(struct observer *o, const struct group_outputs *out)
 {
     for (size_t i = 0; i < out->count; i++) {
         const struct group_output *one = &out->list[i];
         if (one->type == GROUP_OUT_OP)
             send_op(o, one);
-        else if (one->type == GROUP_OUT_NOTICE && o->slot_count > 0)
-            log_line(o->slots[0].member->log, one->notice.level, LOG_FACILITY_MEMBER, "%s",
-                     one->notice.text);
+        else if (one->type == GROUP_OUT_NOTICE)
+            tell(o, one);
     }
 }
 

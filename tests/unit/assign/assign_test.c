@@ -29,6 +29,11 @@ static size_t replay(const char *file)
             continue;
         group_text_check(text, &a);
         assignment_deinit(&a);
+        if (text->strategy != ASSIGN_ROUNDROBIN)
+            continue;
+        assert_int_equal(assign(ASSIGN_SPREAD, &text->group, &a), ZKC_OK); /* the same */
+        group_text_check(text, &a);
+        assignment_deinit(&a);
     }
     free(text);
     vectors_free(&v);
@@ -184,6 +189,31 @@ static bool is_uniform(const struct assign_group *group)
     return has_both || !has_first || !has_second;
 }
 
+static bool has_same_threads(const struct assign_group *group, const char *a, const char *b)
+{
+    for (size_t m = 0; m < group->member_count; m++)
+        if (streams_of(group, m, a) != streams_of(group, m, b))
+            return false;
+    return true;
+}
+
+/* Of all topics with the same threads as this one, no two threads of it differ by more than one. */
+static void check_spread(const struct assign_group *group, const struct assignment *a,
+                         const char *topic)
+{
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t m = 0; m < group->member_count; m++)
+        for (int32_t thread = 0; thread < streams_of(group, m, topic); thread++) {
+            size_t n = 0;
+            for (size_t t = 0; t < group->topic_count; t++)
+                if (has_same_threads(group, topic, group->topics[t].name))
+                    n += load(group, a, m, thread, group->topics[t].name);
+            least = n < least ? n : least;
+            most = n > most ? n : most;
+        }
+    assert_true(least == SIZE_MAX || most - least <= 1);
+}
+
 static void test_all_small_groups(void **state)
 {
     (void)state;
@@ -194,7 +224,7 @@ static void test_all_small_groups(void **state)
         if (!small_group(number, &s))
             continue;
         groups++;
-        for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_ROUNDROBIN; strategy++) {
+        for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_SPREAD; strategy++) {
             enum zkc_err err = assign(strategy, &s.group, &a);
             bool is_refused = strategy == ASSIGN_ROUNDROBIN && !is_uniform(&s.group);
             assert_int_equal(err, is_refused ? ZKC_ERR_INVALID : ZKC_OK);
@@ -206,6 +236,8 @@ static void test_all_small_groups(void **state)
                 check_even(&s.group, &a, small_topics[t]);
             if (strategy == ASSIGN_ROUNDROBIN && threads_of(&s.group, small_topics[0]))
                 check_even(&s.group, &a, NULL);
+            for (size_t t = 0; strategy == ASSIGN_SPREAD && t < SMALL_TOPICS; t++)
+                check_spread(&s.group, &a, small_topics[t]);
             assignment_deinit(&a);
         }
     }
@@ -263,7 +295,7 @@ static void test_the_order_of_the_input_does_not_matter(void **state)
     struct assign_group group = {members, 3, topics, 3};
     struct rng rng;
     rng_init(&rng, 1);
-    for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_ROUNDROBIN; strategy++) {
+    for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_SPREAD; strategy++) {
         struct assignment a;
         assert_int_equal(assign(strategy, &group, &a), ZKC_OK);
         struct owner_text first = describe(&group, &a);
@@ -295,7 +327,7 @@ static void test_empty_groups(void **state)
     const struct assign_group groups[] = {
         {NULL, 0, NULL, 0}, {NULL, 0, &topic, 1}, {&idle, 1, NULL, 0}, {&idle, 1, &topic, 1}};
     for (size_t i = 0; i < ARRAY_LEN(groups); i++)
-        for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_ROUNDROBIN; strategy++) {
+        for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_SPREAD; strategy++) {
             struct assignment a;
             assert_int_equal(assign(strategy, &groups[i], &a), ZKC_OK);
             assert_int_equal(a.count, 0);
@@ -303,6 +335,52 @@ static void test_empty_groups(void **state)
                 assert_int_equal(assignment_member_count(&a, m), 0);
             assignment_deinit(&a);
         }
+}
+
+/* Where 0.8.2's round robin does not refuse, safe mode's is the same: over all small groups, and
+ * what Java 0.8.2.2 was recorded to do. */
+static void test_spread_is_roundrobin_where_that_is_allowed(void **state)
+{
+    (void)state;
+    size_t compared = 0;
+    for (unsigned number = 0; number < SMALL_GROUPS; number++) {
+        struct small_group s;
+        struct assignment a, b;
+        if (!small_group(number, &s) || assign(ASSIGN_ROUNDROBIN, &s.group, &a))
+            continue;
+        assert_int_equal(assign(ASSIGN_SPREAD, &s.group, &b), ZKC_OK);
+        struct owner_text want = describe(&s.group, &a), got = describe(&s.group, &b);
+        assert_string_equal(got.text, want.text);
+        assignment_deinit(&a);
+        assignment_deinit(&b);
+        compared++;
+    }
+    assert_true(compared > 1000);
+}
+
+/* Uneven subscriptions: each set of threads is dealt for itself, in the order of the hashes, and a
+ * member sees the same of its topics when it does not know the others'. */
+static void test_spread_of_uneven_subscriptions(void **state)
+{
+    (void)state;
+    static const int32_t four[] = {0, 1, 2, 3};
+    static const struct assign_topic topics[] = {{"t", four, 4}, {"u", four, 4}, {"v", four, 2}};
+    static const struct assign_subscription tu[] = {{"t", 1}, {"u", 1}},
+                                            tuv[] = {{"t", 1}, {"u", 1}, {"v", 2}};
+    const struct assign_member members[] = {{"g_1", tu, 2}, {"g_2", tuv, 3}, {"g_3", tu, 1}};
+    const struct assign_group whole = {members, 3, topics, 3}, own = {members, 3, topics, 1};
+    struct assignment a, b;
+    struct why why;
+    assert_int_equal(assign_group(ASSIGN_ROUNDROBIN, &whole, &a, &why), ZKC_ERR_INVALID);
+    assert_int_equal(assign(ASSIGN_SPREAD, &whole, &a), ZKC_OK);
+    /* t: 1 2 3, u: 1 2, v: both threads of 2 */
+    assert_string_equal(describe(&whole, &a).text, "t/0 g_1-0\nt/1 g_2-0\nt/2 g_3-0\nt/3 g_1-0\n"
+                                                   "u/0 g_1-0\nu/1 g_2-0\nu/2 g_1-0\nu/3 g_2-0\n"
+                                                   "v/0 g_2-0\nv/1 g_2-1\n");
+    assert_int_equal(assign(ASSIGN_SPREAD, &own, &b), ZKC_OK);
+    assert_string_equal(describe(&own, &b).text, "t/0 g_1-0\nt/1 g_2-0\nt/2 g_3-0\nt/3 g_1-0\n");
+    assignment_deinit(&a);
+    assignment_deinit(&b);
 }
 
 static const struct {
@@ -407,7 +485,7 @@ static void test_ten_thousand_members(void **state)
         members[m] = (struct assign_member){names[m], subscriptions, TOPICS};
     }
     struct assign_group group = {members, MEMBERS, topics, TOPICS};
-    for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_ROUNDROBIN; strategy++) {
+    for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_SPREAD; strategy++) {
         struct assignment a;
         size_t idle = 0;
         assert_int_equal(assign(strategy, &group, &a), ZKC_OK);
@@ -415,7 +493,7 @@ static void test_ten_thousand_members(void **state)
         for (size_t m = 0; m < MEMBERS; m++)
             idle += assignment_member_count(&a, m) == 0;
         /* Per topic the same thousand work; dealt over all topics everybody has one. */
-        assert_int_equal(idle, strategy == ASSIGN_ROUNDROBIN ? 0 : MEMBERS - PARTITIONS);
+        assert_int_equal(idle, strategy >= ASSIGN_ROUNDROBIN ? 0 : MEMBERS - PARTITIONS);
         assignment_deinit(&a);
     }
     free(members);
@@ -443,7 +521,7 @@ static void test_out_of_memory(void **state)
     static const struct assign_topic topics[] = {{"u", partitions, 3}, {"t", partitions, 2}};
     static const struct assign_subscription both[] = {{"t", 2}, {"u", 2}};
     static const struct assign_member members[] = {{"g_2", both, 2}, {"g_1", both, 2}};
-    for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_ROUNDROBIN; strategy++) {
+    for (int strategy = ASSIGN_RANGE; strategy <= ASSIGN_SPREAD; strategy++) {
         struct assign_input input = {strategy, {members, 2, topics, 2}};
         alloc_fail_each(assign_input, &input);
     }
@@ -458,6 +536,8 @@ int main(void)
         cmocka_unit_test(test_all_small_groups),
         cmocka_unit_test(test_the_order_of_the_input_does_not_matter),
         cmocka_unit_test(test_empty_groups),
+        cmocka_unit_test(test_spread_is_roundrobin_where_that_is_allowed),
+        cmocka_unit_test(test_spread_of_uneven_subscriptions),
         cmocka_unit_test(test_roundrobin_says_who_disagrees),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_ten_thousand_members),

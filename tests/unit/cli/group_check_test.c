@@ -205,7 +205,23 @@ static const struct group_case cases[] = {
      .partition_count = 3,
      .want = "unregistered: [t,1] is owned by g_x-0, which is not registered\n"
              "unowned: [t,2] has no owner\n"
-             "unchecked: the filter of g_f: no regular expression\n"},
+             "unchecked: the share of g_f is not known: no regular expression\n"},
+    {.name = "nor is whose thread it is",
+     .members = {MEMBER_A,
+                 {.consumer_id = "g_f",
+                  .session = 4,
+                  .pattern = ZK_PATTERN_WHITE_LIST,
+                  .subscriptions = a_filter,
+                  .subscription_count = 1,
+                  .filter_odd = "no regular expression"}},
+     .member_count = 2,
+     .partitions = {OWNED(0, "g_f-7", 4), OWNED(1, "g_a-1", 1), OWNED(2, "g_a-0", 1)},
+     .partition_count = 3,
+     .want = "wrong_owner: [t,0] is owned by g_f-7, but g_f has 1 streams of it: nobody is that "
+             "thread\n"
+             "wrong_owner: [t,1] is owned by g_a-1, but g_a has 1 streams of it: nobody is that "
+             "thread\n"
+             "unchecked: the share of g_f is not known: no regular expression\n"},
     {.name = "an offset that is none",
      .members = {MEMBER_A},
      .member_count = 1,

@@ -15,6 +15,7 @@ struct rig {
     struct fake_zk_client client;
     int reads;   /* operations since the last view */
     int notices; /* of all */
+    int errors;  /* of these */
     char notice[512];
     struct zk_view *view; /* the last */
     int views;
@@ -41,6 +42,7 @@ static void carry_out(struct rig *r)
     for (size_t i = 0; i < count; i++) {
         if (list[i].type == GROUP_OUT_NOTICE) {
             r->notices++;
+            r->errors += list[i].notice.err != ZKC_OK;
             snprintf(r->notice, sizeof r->notice, "%s", list[i].notice.text);
         }
         if (list[i].type != GROUP_OUT_OP)
@@ -220,8 +222,11 @@ static void test_odd_registrations_break_nobody(void **state)
     assert_int_equal(r.view->member_count, 5);
     assert_int_equal(share(&r, "g_a"), 2);
     assert_int_equal(r.notices, 4); /* each by its id, once */
-    for (size_t i = 1; i < 5; i++)
+    assert_int_equal(r.errors, 1); /* of what Java members may read: loudly */
+    for (size_t i = 1; i < 5; i++) {
         assert_false(r.view->registrations[i]->content->is_readable);
+        assert_int_equal(r.view->registrations[i]->content->is_share_unknown, i == 1);
+    }
     end(&r);
 }
 

@@ -5,6 +5,7 @@
 #include "zkconsumer/core/assign/ceil.h"
 #include "zkconsumer/core/assign/range.h"
 #include "zkconsumer/core/assign/roundrobin.h"
+#include "zkconsumer/core/assign/spread.h"
 #include "zkconsumer/core/zk/java_hash.h"
 #include <assert.h>
 #include <inttypes.h>
@@ -16,7 +17,8 @@ const char *assign_strategy_name(enum assign_strategy strategy)
     switch (strategy) {
     case ASSIGN_RANGE: return "range";
     case ASSIGN_CEIL: return "ceil";
-    case ASSIGN_ROUNDROBIN: return "roundrobin";
+    case ASSIGN_ROUNDROBIN:
+    case ASSIGN_SPREAD: return "roundrobin";
     }
     return "?";
 }
@@ -433,30 +435,57 @@ static size_t collect_deals(const struct plan *p, struct assign_deal *deals)
     return n;
 }
 
-/* All threads of the group deal: the check has seen that each has every topic. */
+/* The sets of threads of the topics that have any. `set_of` has room for all topics. */
+static enum zkc_err add_sets(const struct plan *p, struct assign_spread *spread, uint32_t *set_of)
+{
+    enum zkc_err err = ZKC_OK;
+    for (size_t t = 0; !err && t < p->group->topic_count; t++)
+        if (has_members(p, t))
+            err = assign_spread_add(spread, p->topic_ranks, rank_threads_of(p, t), &set_of[t]);
+    return err;
+}
+
+/* Deals in the order of `deals`. Under 0.8.2's rule all topics have the same threads, as the check
+ * has seen, and both come to the same. */
+static enum zkc_err deal_all(const struct plan *p, const struct assign_deal *deals, size_t count,
+                             struct placed *placed)
+{
+    struct assign_spread *spread = NULL;
+    uint32_t *set_of = array(p->group->topic_count, sizeof *set_of);
+    enum zkc_err err = ZKC_ERR_NOMEM;
+    if (set_of)
+        err = assign_spread_new(p->group->topic_count, &spread);
+    if (!err)
+        err = add_sets(p, spread, set_of);
+    for (size_t j = 0; !err && j < count; j++) {
+        uint32_t t = deals[j].topic_index;
+        const struct thread *owner = &p->threads[assign_spread_deal(spread, set_of[t])];
+        placed[j].topic = t;
+        placed[j].entry = entry_of(owner, p->topics[t].index, deals[j].partition);
+    }
+    assign_spread_free(spread);
+    free(set_of);
+    return err;
+}
+
 static enum zkc_err assign_by_dealing(const struct plan *p, struct assignment *out)
 {
     struct assign_deal *deals = array(p->partition_count, sizeof *deals);
     struct placed *placed = array(p->partition_count, sizeof *placed);
-    if (!deals || !placed) {
-        free(deals);
-        free(placed);
-        return ZKC_ERR_NOMEM;
+    enum zkc_err err = ZKC_ERR_NOMEM;
+    if (deals && placed) {
+        out->count = collect_deals(p, deals);
+        assign_roundrobin_order(deals, out->count);
+        err = deal_all(p, deals, out->count, placed);
     }
-    out->count = collect_deals(p, deals);
-    assign_roundrobin_order(deals, out->count);
-    for (size_t j = 0; j < out->count; j++) {
-        uint32_t t = deals[j].topic_index;
-        placed[j].topic = t;
-        placed[j].entry =
-            entry_of(&p->threads[j % p->thread_count], p->topics[t].index, deals[j].partition);
+    if (!err) {
+        sort(placed, out->count, sizeof *placed, by_place);
+        for (size_t j = 0; j < out->count; j++)
+            out->entries[j] = placed[j].entry;
     }
-    sort(placed, out->count, sizeof *placed, by_place);
-    for (size_t j = 0; j < out->count; j++)
-        out->entries[j] = placed[j].entry;
     free(deals);
     free(placed);
-    return ZKC_OK;
+    return err;
 }
 
 /* A counting sort of the entries by member, which keeps their order. */
@@ -484,7 +513,8 @@ static enum zkc_err assign_planned(enum assign_strategy strategy, const struct p
     switch (strategy) {
     case ASSIGN_RANGE: err = assign_by_topic(p, assign_range, out); break;
     case ASSIGN_CEIL: err = assign_by_topic(p, assign_ceil, out); break;
-    case ASSIGN_ROUNDROBIN: err = assign_by_dealing(p, out); break;
+    case ASSIGN_ROUNDROBIN:
+    case ASSIGN_SPREAD: err = assign_by_dealing(p, out); break;
     }
     if (!err)
         index_by_member(member_count, out);

@@ -11,9 +11,10 @@ enum assign_strategy {
     ASSIGN_RANGE,      /* what Kafka's code does, per topic: range.h */
     ASSIGN_CEIL,       /* what Kafka's documentation says, per topic: ceil.h */
     ASSIGN_ROUNDROBIN, /* 0.8.2's dealing over all topics: roundrobin.h */
+    ASSIGN_SPREAD,     /* the same, but uneven subscriptions are not refused: spread.h */
 };
 
-/* "range", "ceil", "roundrobin". Static. */
+/* "range", "ceil", "roundrobin", the last one of two. Static. */
 const char *assign_strategy_name(enum assign_strategy strategy);
 
 struct assign_subscription {

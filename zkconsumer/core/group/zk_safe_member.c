@@ -416,7 +416,7 @@ static enum assign_strategy choose(const struct zk_safe *m, const struct zk_view
     case ZK_SAFE_AUTO: return all_declare(v, "ceil") ? ASSIGN_CEIL : ASSIGN_RANGE;
     case ZK_SAFE_CEIL: return ASSIGN_CEIL;
     case ZK_SAFE_RANGE: return ASSIGN_RANGE;
-    case ZK_SAFE_ROUNDROBIN: return ASSIGN_ROUNDROBIN;
+    case ZK_SAFE_ROUNDROBIN: return ASSIGN_SPREAD; /* one odd member breaks no other */
     }
     return ASSIGN_RANGE;
 }

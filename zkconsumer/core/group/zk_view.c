@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define STRATEGY_COUNT 3
+#define STRATEGY_COUNT (ASSIGN_SPREAD + 1)
 #define BYTES_MAX      ((size_t)4 << 30)
 
 /* Memory behind a view. */
@@ -65,6 +65,7 @@ static enum zkc_err read_data(struct zk_view_content *c, struct bytes data,
     *why = refused;
     zk_registration_deinit(&c->registration);
     c->registration = (struct zk_registration){0};
+    c->is_share_unknown = err != ZKC_ERR_NOMEM;
     return err;
 }
 
@@ -77,7 +78,8 @@ static bool is_same_text(const char *a, const char *b)
 static bool is_same(const struct zk_view_content *a, const struct zk_view_content *b)
 {
     const struct zk_registration *x = &a->registration, *y = &b->registration;
-    if (a->is_readable != b->is_readable || x->pattern != y->pattern ||
+    if (a->is_readable != b->is_readable || a->is_share_unknown != b->is_share_unknown ||
+        x->pattern != y->pattern ||
         x->subscription_count != y->subscription_count || !is_same_text(x->strategy, y->strategy))
         return false;
     for (size_t i = 0; i < x->subscription_count; i++)

@@ -27,6 +27,7 @@
 struct zk_view_content {
     uint32_t references;
     bool is_readable;
+    bool is_share_unknown; /* it has a filter without translation: others may give it partitions */
     struct zk_registration registration;       /* without subscriptions when not readable */
     struct zk_filter *filter;                  /* of a filter's registration */
     struct assign_subscription *subscriptions; /* of a static one, as the assignment takes them */

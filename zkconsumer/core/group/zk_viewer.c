@@ -474,8 +474,15 @@ static void answer_id(struct zk_viewer *v, struct seen_id *id, const struct zk_r
         id->source.is_fresh = id->source.is_done = false;
         return;
     }
-    group_notice(out, 4, "member", ZKC_OK, "registration %s: %s%s", id->path, why.text,
-                 r->content->is_readable ? "" : "; it counts as a member without streams");
+    if (r->content->is_share_unknown)
+        group_notice(out, 3, "member", ZKC_ERR_CORRUPT,
+                     "registration %s: %s; its share is not known: it counts as a member without "
+                     "streams here, but members that can read its filter give partitions to it, "
+                     "which are then claimed by two or owned by none",
+                     id->path, why.text);
+    else
+        group_notice(out, 4, "member", ZKC_OK, "registration %s: %s%s", id->path, why.text,
+                     r->content->is_readable ? "" : "; it counts as a member without streams");
 }
 
 /* The node is not there. */
