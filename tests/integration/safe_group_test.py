@@ -653,18 +653,40 @@ def test_a_filter_without_translation(t):
     world.end()
 
 
-def test_an_odd_registration(t):
-    """Somebody registers what cannot be read: it is reported by its id, and the others go on."""
+ODD = {
+    "bytes": b"\xff{not json",
+    "text": b"mytopic",
+    "large": b"x" * 300000,
+    "number": b'{"version":1,"subscription":{"u":1},"pattern":"static","timestamp":1424990000456}',
+    "version": b'{"version":7,"subscription":{"u":1},"pattern":"static","timestamp":"1424990000456"}',
+}
+
+
+def test_odd_registrations(t):
+    """Somebody registers what cannot be read: it is reported by its id, and the others go on. What only
+    Java cannot read is a member as any."""
     world = World(t)
     a = world.join("a")
     world.settled()
-    world.cluster.zk.create("/consumers/g/ids/g_odd", b"\xff{not json", ephemeral=True)
-    wait_for(lambda: [text for _, _, text in a.log_lines("a") if "g_odd" in text], "a line with its id")
+    for name, data in ODD.items():
+        world.cluster.zk.create("/consumers/g/ids/g_odd-" + name, data, ephemeral=True)
+
+    def told(name):
+        return [text for _, _, text in a.log_lines("a") if "g_odd-%s" % name in text]
+
+    for name in ("bytes", "text", "large"):
+        wait_for(lambda name=name: [text for text in told(name) if "without streams" in text],
+                 "a line about g_odd-" + name)
     world.flows(["a"])
     world.join("b")
     world.settled()
-    world.cluster.zk.delete("/consumers/g/ids/g_odd")
-    world.flows(["a", "b"])
+    for name in ODD:
+        world.cluster.zk.delete("/consumers/g/ids/g_odd-" + name)
+    world.join("c")
+    world.settled()
+    assert not [text for text in told("version") + told("number") if "without streams" in text], told("number")
+    world.leave("b")
+    world.settled()
     world.end()
 
 
