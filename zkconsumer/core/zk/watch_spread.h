@@ -2,7 +2,8 @@
  *
  * After a reconnect the C client leaves all watches of a session again in one packet, and a server
  * cuts the connection at a packet that is larger than its jute.maxbuffer, each time anew
- * (ZOOKEEPER-706; Java's client splits it, the C client does not, up to its master of 2026). So a
+ * (ZOOKEEPER-706; Java's client splits it since, the C client does not, up to its master of 2026).
+ * So a
  * session gets no more watches than a packet takes, and further read-only sessions of the process
  * carry the rest, opened when they are needed, at most `sessions_max`, and given up when they are
  * not any more. Where none can be had, the read goes out without a watch, and is said to be lost
