@@ -400,6 +400,8 @@ def test_twenty_thousand_topics(t):
         w.owned(names[n * 4000 + 7], {0: "g_o-0", 1: "g_p-0"})
     lap("another member has joined")
     w.proxy.cut("p")
+    give_partition(w.cluster, names[11], 2)
+    w.owned(names[11], {0: "g_o-0", 1: "g_p-0"})
     assert w.ours.close_wait("p")[0] == "ZKC_OK"
     for n in range(5):
         w.owned(names[n * 4000 + 7], {0: "g_o-0", 1: "g_o-0"})

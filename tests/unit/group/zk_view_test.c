@@ -13,7 +13,8 @@ struct rig {
     int64_t session, now_ms;
     struct group_outputs out;
     struct fake_zk_client client;
-    int reads;   /* operations since the last view */
+    int reads; /* operations since the last view */
+    bool has_asked_exists;
     int notices; /* of all */
     int errors;  /* of these */
     char notice[512];
@@ -48,6 +49,7 @@ static void carry_out(struct rig *r)
         if (list[i].type != GROUP_OUT_OP)
             continue;
         r->reads++;
+        r->has_asked_exists |= list[i].op.op.type == ZK_OP_EXISTS;
         assert_int_equal(list[i].op.lane, GROUP_LANE_VIEW);
         const struct zk_result *result = fake_zk_run(r->zk, r->session, &list[i].op.op);
         struct group_input in = {.type = GROUP_IN_RESULT,
@@ -166,7 +168,11 @@ static void test_filter_sees_topics_come_and_go(void **state)
     assert_int_equal(share(&r, "g_a"), 3);
     fake_zk_remove(r.zk, "/brokers/topics/t1");
     settle(&r);
+    assert_false(r.has_asked_exists); /* nothing waits for it: the list tells when it is back */
     assert_int_equal(share(&r, "g_a"), 2);
+    put_topic(&r, "t1", 3);
+    settle(&r);
+    assert_int_equal(share(&r, "g_a"), 4);
     end(&r);
 }
 

@@ -3,11 +3,10 @@
  * After a reconnect the C client leaves all watches of a session again in one packet, and a server
  * cuts the connection at a packet that is larger than its jute.maxbuffer, each time anew
  * (ZOOKEEPER-706; Java's client splits it since, the C client does not, up to its master of 2026).
- * So a
- * session gets no more watches than a packet takes, and further read-only sessions of the process
- * carry the rest, opened when they are needed, at most `sessions_max`, and given up when they are
- * not any more. Where none can be had, the read goes out without a watch, and is said to be lost
- * after a while: what would have been told is looked at again and again.
+ * So a session gets no more watches than a packet takes, and further read-only sessions of the
+ * process carry the rest, opened when they are needed, at most `sessions_max`, and given up when
+ * they are not any more. Where none can be had, the read goes out without a watch, and is said to
+ * be lost after a while: what would have been told is looked at again and again.
  *
  * A watch that another session carries is a hint and nothing else: when that session ends, is away
  * for too long or is given up, each path that it carried is told as lost (ZK_EVENT_WATCH_LOST), and
