@@ -225,8 +225,8 @@ static const struct assign_entry *find_entry(const struct check *c, size_t topic
 static bool is_subscribed(const struct group_view *view, const char *topic)
 {
     for (const struct group_member *m = view->members; m < view->members + view->member_count; m++)
-        for (size_t s = 0; takes_part(m) && s < m->subscription_count; s++)
-            if (strcmp(m->subscriptions[s].topic, topic) == 0)
+        for (size_t s = 0; takes_part(m) && s < m->topic_count; s++)
+            if (strcmp(m->topics[s].topic, topic) == 0)
                 return true;
     return false;
 }
@@ -247,8 +247,8 @@ static bool is_thread_of(struct check *c, const struct group_member *m, const ch
     return is_same;
 }
 
-/* Without the rule: whether the owner is a thread of the member at all. Which topics a filter allows
- * may not be known, but how many streams it has is. */
+/* Without the rule: whether the owner is a thread of the member at all. Which topics a filter
+ * allows may not be known, but how many streams it has is. */
 static void check_thread(struct check *c, struct group_problem problem, const char *owner,
                          const struct group_member *m)
 {
@@ -262,7 +262,8 @@ static void check_thread(struct check *c, struct group_problem problem, const ch
     if (m->odd || is_thread_of(c, m, owner, streams))
         return;
     add(c, problem,
-        "[%s,%" PRId32 "] is owned by %s, but %s has %" PRId64 " streams of it: nobody is that thread",
+        "[%s,%" PRId32 "] is owned by %s, but %s has %" PRId64
+        " streams of it: nobody is that thread",
         problem.topic, problem.partition, owner, m->consumer_id, streams);
 }
 
@@ -365,9 +366,8 @@ enum zkc_err group_check(const struct group_view *view, enum assign_strategy str
             "nobody is registered in group %s", view->group);
     const struct group_member *odd = find_odd_filter(view);
     if (odd)
-        out->unchecked =
-            arena_format(arena, "the share of %s is not known: %s", odd->consumer_id,
-                         odd->filter_odd);
+        out->unchecked = arena_format(arena, "the share of %s is not known: %s", odd->consumer_id,
+                                      odd->filter_odd);
     else
         err = apply_rule(&c);
     check_members(&c);

@@ -206,6 +206,18 @@ static const struct group_case cases[] = {
      .want = "unregistered: [t,1] is owned by g_x-0, which is not registered\n"
              "unowned: [t,2] has no owner\n"
              "unchecked: the share of g_f is not known: no regular expression\n"},
+    {.name = "what a filter allows and nobody owns",
+     .members = {{.consumer_id = "g_f",
+                  .session = 4,
+                  .pattern = ZK_PATTERN_WHITE_LIST,
+                  .subscriptions = a_filter,
+                  .subscription_count = 1,
+                  .topics = one_stream,
+                  .topic_count = 1}},
+     .member_count = 1,
+     .partitions = {OWNED(0, "g_f-0", 4), OWNED(1, NULL, 0)},
+     .partition_count = 2,
+     .want = "unowned: [t,1] has no owner\n"},
     {.name = "nor is whose thread it is",
      .members = {MEMBER_A,
                  {.consumer_id = "g_f",
