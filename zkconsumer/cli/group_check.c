@@ -31,6 +31,7 @@ const char *group_problem_name(enum group_problem_kind kind)
     switch (kind) {
     case GROUP_PROBLEM_NO_GROUP: return "no_group";
     case GROUP_PROBLEM_NO_MEMBERS: return "no_members";
+    case GROUP_PROBLEM_GAVE_UP: return "gave_up";
     case GROUP_PROBLEM_MEMBER: return "member";
     case GROUP_PROBLEM_RULE: return "rule";
     case GROUP_PROBLEM_UNOWNED: return "unowned";
@@ -99,22 +100,6 @@ static void add(struct check *c, struct group_problem problem, const char *fmt, 
         c->out->list[c->out->count++] = problem;
 }
 
-static void check_members(struct check *c)
-{
-    for (size_t i = 0; i < c->view->member_count; i++) {
-        const struct group_member *m = &c->view->members[i];
-        struct group_problem problem = {GROUP_PROBLEM_MEMBER, .member = m->consumer_id};
-        if (m->odd)
-            add(c, problem, "member %s cannot be read: %s", m->consumer_id, m->odd);
-        else if (m->breaks)
-            add(c, problem, "member %s makes Java members fail: %s", m->consumer_id, m->breaks);
-        else if (m->session == 0)
-            add(c, problem,
-                "member %s is a persistent node: no session holds it, and it will not go by itself",
-                m->consumer_id);
-    }
-}
-
 static const struct group_member *find_member(const struct group_view *view, struct bytes id)
 {
     size_t low = 0, high = view->member_count;
@@ -136,6 +121,77 @@ static const struct group_member *find_member(const struct group_view *view, str
 static bool takes_part(const struct group_member *m)
 {
     return !m->odd;
+}
+
+/* ---- who has how much ---- */
+
+static size_t index_of(const struct check *c, const struct group_member *m)
+{
+    return (size_t)(m - c->view->members);
+}
+
+static void count_owned(struct check *c)
+{
+    for (size_t i = 0; i < c->view->topic_count; i++) {
+        const struct group_topic *t = &c->view->topics[i];
+        for (size_t n = 0; n < t->partition_count; n++) {
+            const struct group_partition *p = &t->partitions[n];
+            const struct group_member *m =
+                p->owner ? find_member(c->view, zk_thread_id_consumer(bytes_of_text(p->owner)))
+                         : NULL;
+            if (!m || p->owner_session != m->session)
+                continue;
+            c->out->shares[index_of(c, m)].owned++;
+            c->out->shares[index_of(c, m)].unfenced += p->owner_version == 0;
+        }
+    }
+}
+
+static bool has_owner(const struct group_topic *t, int32_t partition)
+{
+    for (size_t n = 0; n < t->partition_count; n++)
+        if (t->partitions[n].partition == partition)
+            return t->partitions[n].owner != NULL;
+    return false;
+}
+
+static void count_shares(struct check *c)
+{
+    for (size_t i = 0; c->is_assigned && i < c->assignment.count; i++) {
+        const struct assign_entry *e = &c->assignment.entries[i];
+        struct group_share *share = &c->out->shares[index_of(c, c->by_index[e->member])];
+        share->share++;
+        share->free += !has_owner(&c->view->topics[e->topic], e->partition);
+    }
+}
+
+/* A member in safe mode does not give up. */
+static void check_gave_up(struct check *c, const struct group_member *m)
+{
+    const struct group_share *s = &c->out->shares[index_of(c, m)];
+    if (m->odd || m->strategy || s->free == 0)
+        return;
+    add(c, (struct group_problem){GROUP_PROBLEM_GAVE_UP, .member = m->consumer_id},
+        "member %s has %zu of its share of %zu, and %zu of it %s with nobody: it has given up, or "
+        "is about to try again",
+        m->consumer_id, s->owned, s->share, s->free, s->free == 1 ? "is" : "are");
+}
+
+static void check_members(struct check *c)
+{
+    for (size_t i = 0; i < c->view->member_count; i++) {
+        const struct group_member *m = &c->view->members[i];
+        struct group_problem problem = {GROUP_PROBLEM_MEMBER, .member = m->consumer_id};
+        if (m->odd)
+            add(c, problem, "member %s cannot be read: %s", m->consumer_id, m->odd);
+        else if (m->breaks)
+            add(c, problem, "member %s makes Java members fail: %s", m->consumer_id, m->breaks);
+        else if (m->session == 0)
+            add(c, problem,
+                "member %s is a persistent node: no session holds it, and it will not go by itself",
+                m->consumer_id);
+        check_gave_up(c, m);
+    }
 }
 
 /* One whose verdict is not known: then nobody's share is. */
@@ -341,7 +397,7 @@ static void check_partitions(struct check *c)
 
 static size_t problems_max(const struct group_view *view)
 {
-    size_t max = 2 + view->member_count; /* no group, no members or rule */
+    size_t max = 2 + 2 * view->member_count; /* no group, no members or rule */
     for (size_t i = 0; i < view->topic_count; i++)
         max += 2 * view->topics[i].partition_count;
     return max;
@@ -354,8 +410,9 @@ enum zkc_err group_check(const struct group_view *view, enum assign_strategy str
     c.problems_max = problems_max(view);
     *out = (struct group_problems){
         .list = arena_alloc_array(arena, c.problems_max, sizeof *out->list),
+        .shares = arena_alloc_array(arena, view->member_count, sizeof *out->shares),
     };
-    if (!out->list)
+    if (!out->list || !out->shares)
         return arena->failed;
     enum zkc_err err = ZKC_OK;
     if (!view->exists)
@@ -370,6 +427,8 @@ enum zkc_err group_check(const struct group_view *view, enum assign_strategy str
                                       odd->filter_odd);
     else
         err = apply_rule(&c);
+    count_owned(&c);
+    count_shares(&c);
     check_members(&c);
     check_partitions(&c);
     if (c.is_assigned)

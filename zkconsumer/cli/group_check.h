@@ -8,19 +8,21 @@
 #include "zkconsumer/core/base/arena.h"
 
 enum group_problem_kind {
-    GROUP_PROBLEM_NO_GROUP,     /* there is no /consumers/<g> */
-    GROUP_PROBLEM_NO_MEMBERS,   /* nobody is registered */
-    GROUP_PROBLEM_MEMBER,       /* a registration cannot be read, or makes Java members fail */
-    GROUP_PROBLEM_RULE,         /* the assignment rule cannot be applied to this group */
-    GROUP_PROBLEM_UNOWNED,      /* a partition without owner node */
+    GROUP_PROBLEM_NO_GROUP,   /* there is no /consumers/<g> */
+    GROUP_PROBLEM_NO_MEMBERS, /* nobody is registered */
+    GROUP_PROBLEM_GAVE_UP,    /* a member without fence has less than its share, and the rest of it
+                               * is with nobody */
+    GROUP_PROBLEM_MEMBER,     /* a registration cannot be read, or makes Java members fail */
+    GROUP_PROBLEM_RULE,       /* the assignment rule cannot be applied to this group */
+    GROUP_PROBLEM_UNOWNED,    /* a partition without owner node */
     GROUP_PROBLEM_UNREGISTERED, /* the owner is no registered member */
     GROUP_PROBLEM_SESSION,      /* the owner node is held by another session than the member's */
-    GROUP_PROBLEM_WRONG_OWNER,  /* the rule gives it to somebody else, or to nobody; or, where it was
-                                 * not applied, its owner is no thread of the member */
-    GROUP_PROBLEM_OFFSET,       /* the committed offset is no number: whoever gets it fails */
+    GROUP_PROBLEM_WRONG_OWNER, /* the rule gives it to somebody else, or to nobody; or, where it was
+                                * not applied, its owner is no thread of the member */
+    GROUP_PROBLEM_OFFSET,      /* the committed offset is no number: whoever gets it fails */
 };
 
-/* "no_group", "no_members", "member", "rule", "unowned", ... Static. */
+/* "no_group", "no_members", "member", "rule", "gave_up", "unowned", ... Static. */
 const char *group_problem_name(enum group_problem_kind kind);
 
 /* --strategy: range, ceil or roundrobin; else reported. */
@@ -34,14 +36,23 @@ struct group_problem {
     const char *text;   /* one line, for people: what and where */
 };
 
+/* What a member has and should have. */
+struct group_share {
+    size_t owned;    /* partitions whose owner node is of its session */
+    size_t share;    /* of what the rule gives to it; 0 as well where that was not checked */
+    size_t free;     /* of these, without any owner */
+    size_t unfenced; /* of what it owns: claimed without a lease, as Java members and compat do */
+};
+
 struct group_problems {
     struct group_problem *list; /* the group's, then members', then partitions' in order */
     size_t count;
-    const char *unchecked; /* NULL; else why nobody's share was compared with the rule: then no
-                            * problem does not mean that all is well */
+    const char *unchecked;      /* NULL; else why nobody's share was compared with the rule: then no
+                                 * problem does not mean that all is well */
+    struct group_share *shares; /* of each member of the view */
 };
 
-/* At most one problem for each member, and of owner and offset of each partition. Everything is
+/* At most two problems for each member, and of owner and offset of each partition. Everything is
  * allocated in `arena`, texts of `view` are shared.
  *
  * ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE */

@@ -59,10 +59,13 @@ static void put_header(struct table *t, const char *const *names, size_t count)
         put_cell(t, names[i], i + 1 == count);
 }
 
-typedef void rows_fn(struct table *t, const struct group_view *view);
+typedef void rows_fn(struct table *t, const struct group_view *view,
+                     const struct group_problems *problems);
 
-static void put_partitions(struct table *t, const struct group_view *view)
+static void put_partitions(struct table *t, const struct group_view *view,
+                           const struct group_problems *problems)
 {
+    (void)problems;
     static const char *const names[] = {"GROUP",          "TOPIC", "PARTITION", "CURRENT-OFFSET",
                                         "LOG-END-OFFSET", "LAG",   "OWNER"};
     put_header(t, names, ARRAY_LEN(names));
@@ -104,9 +107,11 @@ static const char *mode_of(const struct group_member *m)
     return m->odd ? "unknown" : m->strategy ? "safe" : "compat";
 }
 
-static void put_members(struct table *t, const struct group_view *view)
+static void put_members(struct table *t, const struct group_view *view,
+                        const struct group_problems *problems)
 {
-    static const char *const names[] = {"MEMBER", "SESSION", "MODE", "STRATEGY", "SUBSCRIPTION"};
+    static const char *const names[] = {"MEMBER", "SESSION", "MODE",     "STRATEGY",
+                                        "OWNED",  "SHARE",   "UNFENCED", "SUBSCRIPTION"};
     put_header(t, names, ARRAY_LEN(names));
     struct buf subscription;
     buf_init(&subscription, ZK_STREAMS_MAX * 1024);
@@ -116,6 +121,9 @@ static void put_members(struct table *t, const struct group_view *view)
         put_session(t, m->session);
         put_cell(t, mode_of(m), false);
         put_cell(t, m->strategy ? m->strategy : "unknown", false);
+        put_number(t, true, (int64_t)problems->shares[i].owned);
+        put_number(t, !problems->unchecked, (int64_t)problems->shares[i].share);
+        put_number(t, true, (int64_t)problems->shares[i].unfenced);
         buf_clear(&subscription);
         append_subscription(&subscription, m);
         const char *text = buf_text(&subscription);
@@ -124,12 +132,13 @@ static void put_members(struct table *t, const struct group_view *view)
     buf_deinit(&subscription);
 }
 
-static void print_rows(rows_fn *rows, const struct group_view *view, struct buf *out)
+static void print_rows(rows_fn *rows, const struct group_view *view,
+                       const struct group_problems *problems, struct buf *out)
 {
     struct table t = {0};
-    rows(&t, view);
+    rows(&t, view, problems);
     t.out = out;
-    rows(&t, view);
+    rows(&t, view, problems);
 }
 
 static size_t partition_count(const struct group_view *view)
@@ -145,11 +154,11 @@ void group_print_table(const struct group_view *view, const struct group_problem
 {
     size_t start = out->len;
     if (partition_count(view))
-        print_rows(put_partitions, view, out);
+        print_rows(put_partitions, view, problems, out);
     if (out->len > start && view->member_count)
         buf_append_byte(out, '\n');
     if (view->member_count)
-        print_rows(put_members, view, out);
+        print_rows(put_members, view, problems, out);
     if (out->len > start && problems->count)
         buf_append_byte(out, '\n');
     for (size_t i = 0; i < problems->count; i++)
@@ -180,7 +189,8 @@ static void session_field(struct buf *out, int64_t session, bool is_known)
         buf_append_text(out, ",\"session\":null");
 }
 
-static void print_member(const struct group_member *m, struct buf *out)
+static void print_member(const struct group_member *m, const struct group_share *share,
+                         bool is_checked, struct buf *out)
 {
     text_field(out, "{", "id", m->consumer_id);
     session_field(out, m->session, true);
@@ -193,7 +203,11 @@ static void print_member(const struct group_member *m, struct buf *out)
         json_append_string(out, bytes_of_text(m->subscriptions[i].topic));
         buf_appendf(out, ":%" PRId32, m->subscriptions[i].streams);
     }
-    text_field(out, "},", "error", m->odd ? m->odd : m->filter_odd ? m->filter_odd : m->breaks);
+    buf_append_byte(out, '}');
+    number_field(out, "owned", true, (int64_t)share->owned);
+    number_field(out, "unfenced", true, (int64_t)share->unfenced);
+    number_field(out, "share", is_checked, (int64_t)share->share);
+    text_field(out, ",", "error", m->odd ? m->odd : m->filter_odd ? m->filter_odd : m->breaks);
     buf_append_byte(out, '}');
 }
 
@@ -234,7 +248,7 @@ void group_print_json(const struct group_view *view, const struct group_problems
     buf_appendf(out, ",\"exists\":%s,\"members\":[", view->exists ? "true" : "false");
     for (size_t i = 0; i < view->member_count; i++) {
         buf_append_text(out, i ? "," : "");
-        print_member(&view->members[i], out);
+        print_member(&view->members[i], &problems->shares[i], !problems->unchecked, out);
     }
     buf_append_text(out, "],\"partitions\":[");
     bool is_first = true;

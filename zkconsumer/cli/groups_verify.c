@@ -107,8 +107,9 @@ static const struct cli_pair exits[] = {
     {"1", "usage, or stdout could not be written"},
     {"2", "trouble was found, named on stderr; also: no such group, nobody registered"},
     {"3", "ZooKeeper could not be reached"},
-    {"4", "not everything could be read in time, or not checked: the group did not keep still, or a "
-          "member has a filter that is not understood here"},
+    {"4",
+     "not everything could be read in time, or not checked: the group did not keep still, or a "
+     "member has a filter that is not understood here"},
 };
 
 const struct cli_command command_groups_verify = {
@@ -117,11 +118,14 @@ const struct cli_command command_groups_verify = {
     .summary = "Check that a group's rebalance has come to its end",
     .synopsis = "--group=GROUP --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
     .description =
-        "Prints \"Rebalance operation successful !\" or \"Rebalance operation failed !\", or, where "
+        "Prints \"Rebalance operation successful !\" or \"Rebalance operation failed !\", or, "
+        "where "
         "nothing bad was seen but not everything could be checked, \"Rebalance operation could not "
-        "be verified !\"; and on stderr a line for each trouble, by its kind: unowned (a partition that nobody owns), "
+        "be verified !\"; and on stderr a line for each trouble, by its kind: gave_up (a member "
+        "without a lease, whose share is with nobody), unowned (a partition that nobody owns), "
         "unregistered (its owner is no member), session (the owner node belongs to another "
-        "session than the member), wrong_owner (not the one whom the rule chooses, or no thread of the member), member (a "
+        "session than the member), wrong_owner (not the one whom the rule chooses, or no thread of "
+        "the member), member (a "
         "registration that cannot be read, or on which Java members fail); and no_group, "
         "no_members, rule (the rule cannot be applied), offset (an offset that is no number).\n"
         "Kafka's tool of this name reports failure for every healthy group: it compares numbers "

@@ -9,6 +9,7 @@
 #include "zkconsumer/consumer/fetching.h"
 #include "zkconsumer/consumer/log.h"
 #include "zkconsumer/consumer/loop.h"
+#include "zkconsumer/consumer/strangers.h"
 #include "zkconsumer/consumer/stream.h"
 #include "zkconsumer/consumer/tally.h"
 #include "zkconsumer/consumer/tracing.h"
@@ -92,7 +93,8 @@ struct safe_parts {
     struct loop_item start;
     struct waiting_for *waiting;
     size_t waiting_count, waiting_cap;
-    uint64_t evictions, foreign_writes, voided, leases;
+    uint64_t evictions, foreign_writes, foreign_deletes, voided, leases;
+    struct strangers strangers;
 };
 
 struct zkc_consumer {

@@ -95,6 +95,7 @@ enum zkc_err member_safe_new(zkc_consumer *c, const struct zk_subscription *subs
     if (err)
         return err;
     c->safe_parts.polled_ms = now_ms;
+    strangers_init(&c->safe_parts.strangers);
     err = new_watch_sessions(c);
     if (!err && view->observer_process)
         err = observer_join(c, subscriptions, count, pattern, &c->safe_parts.observer);
@@ -123,6 +124,7 @@ void member_safe_free(zkc_consumer *c)
     p->lease = NULL;
     while (p->waiting_count > 0)
         forget_waiting(p, p->waiting_count - 1);
+    strangers_deinit(&p->strangers);
     free(p->waiting);
     p->waiting = NULL;
     free(p->starting);
@@ -387,8 +389,19 @@ static void take_foreign(zkc_consumer *c, const struct group_output *o)
 {
     char by[400] = "";
     c->safe_parts.foreign_writes++;
-    if (o->foreign.holder)
-        snprintf(by, sizeof by, "; the owner node says %s", o->foreign.holder);
+    if (!o->foreign.is_obeyed) {
+        struct stranger *who = strangers_find(&c->safe_parts.strangers, o->foreign.by);
+        who->offset_writes++;
+        who->doubled += (uint64_t)o->foreign.doubled;
+    }
+    if (o->foreign.doubled > 0)
+        snprintf(by, sizeof by,
+                 ": most likely %s, which has no lease and had it before; it has consumed %" PRId64
+                 " messages of what we deliver",
+                 o->foreign.by, o->foreign.doubled);
+    else if (o->foreign.by)
+        snprintf(by, sizeof by, ": most likely %s, which has no lease and had it before",
+                 o->foreign.by);
     consumer_error(c, ZKC_ERR_ZOOKEEPER,
                    "[%s,%d] somebody else has %s the offset of a partition that we own: %" PRId64
                    " instead of %" PRId64 "%s; %s",
@@ -397,6 +410,29 @@ static void take_foreign(zkc_consumer *c, const struct group_output *o)
                    o->foreign.expected, by,
                    o->foreign.is_obeyed ? "it is a reset by a tool, which is obeyed"
                                         : "the next commit with progress overwrites it");
+}
+
+/* The notice beside it says so. */
+static void take_deleted(zkc_consumer *c, const struct group_output *o)
+{
+    c->safe_parts.foreign_deletes++;
+    strangers_find(&c->safe_parts.strangers, o->deleted.by)->owner_deletes++;
+}
+
+static void take_gave_up(zkc_consumer *c, const struct group_output *o)
+{
+    struct stranger *who = strangers_find(&c->safe_parts.strangers, o->gave_up.consumer_id);
+    if (!who->member)
+        return; /* of nobody known nobody can say how much it lacks */
+    bool is_news = who->free == 0 && o->gave_up.free > 0;
+    who->free = o->gave_up.free;
+    who->share = o->gave_up.share;
+    who->gave_up_since_ms = o->gave_up.since_ms;
+    if (is_news)
+        consumer_error(c, ZKC_ERR_REBALANCE,
+                       "member %s, which has no lease, has given up: %zu of its share of %zu "
+                       "partitions are with nobody",
+                       o->gave_up.consumer_id, o->gave_up.free, o->gave_up.share);
 }
 
 /* ---- outputs ---- */
@@ -419,6 +455,8 @@ size_t member_safe_carry_out(zkc_consumer *c, const struct group_output *list, s
     case GROUP_OUT_WAITING: take_waiting(c, list); break;
     case GROUP_OUT_EVICTED: evicted(c); break;
     case GROUP_OUT_FOREIGN: take_foreign(c, list); break;
+    case GROUP_OUT_DELETED: take_deleted(c, list); break;
+    case GROUP_OUT_GAVE_UP: take_gave_up(c, list); break;
     default: return 0;
     }
     return n;
@@ -527,6 +565,8 @@ void member_safe_stats(zkc_consumer *c, struct json *j)
     json_int(j, "releases", (int64_t)n.releases);
     json_int(j, "commits", (int64_t)n.commits);
     json_int(j, "foreign_writes", (int64_t)p->foreign_writes);
+    json_int(j, "foreign_deletes", (int64_t)p->foreign_deletes);
+    strangers_json(&p->strangers, j, loop_now_ms());
     json_int(j, "voided", (int64_t)p->voided);
     json_int(j, "evictions", (int64_t)p->evictions);
     json_list_begin(j, "waiting");

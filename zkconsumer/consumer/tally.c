@@ -425,7 +425,8 @@ void tally_output(struct tally *t, const struct group_output *o, int64_t now_us)
     case GROUP_OUT_OFFSETS_READ: take_kafka(t, o, false, now_us); break;
     case GROUP_OUT_OFFSETS_STORED: take_kafka(t, o, true, now_us); break;
     case GROUP_OUT_FOREIGN:
-        stored(t, TALLY_ZOOKEEPER, o->foreign.topic, o->foreign.partition, o->foreign.found);
+        stored(t, o->foreign.is_in_kafka ? TALLY_KAFKA : TALLY_ZOOKEEPER, o->foreign.topic,
+               o->foreign.partition, o->foreign.found);
         break;
     case GROUP_OUT_LEASE: take_lease(t, o, now_us); break;
     case GROUP_OUT_EVICTED: fence(t, FENCE_EVICTED); break;

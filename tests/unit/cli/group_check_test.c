@@ -57,7 +57,32 @@ static const struct group_case cases[] = {
      .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, NULL, 0), OWNED(2, "g_b-0", 2),
                     OWNED(3, "g_b-0", 2)},
      .partition_count = 4,
+     .want =
+         "gave_up: member g_a has 1 of its share of 2, and 1 of it is with nobody: it has given "
+         "up, or is about to try again\n"
+         "unowned: [t,1] has no owner\n"},
+    {.name = "a member in safe mode does not give up",
+     .members = {{.consumer_id = "g_a", .session = 1, .strategy = "ceil,range", ONE_STREAM}},
+     .member_count = 1,
+     .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, NULL, 0)},
+     .partition_count = 2,
      .want = "unowned: [t,1] has no owner\n"},
+    {.name = "a share that another holds is waited for",
+     .members = {MEMBER_A, MEMBER_B},
+     .member_count = 2,
+     .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_a-0", 1)},
+     .partition_count = 2,
+     .want = "wrong_owner: [t,1] is owned by g_a-0, but range gives it to g_b-0\n"},
+    {.name = "a share that is with nobody",
+     .members = {MEMBER_A, MEMBER_B},
+     .member_count = 2,
+     .partitions = {OWNED(0, "g_a-0", 1), OWNED(1, "g_a-0", 1), OWNED(2, NULL, 0),
+                    OWNED(3, NULL, 0)},
+     .partition_count = 4,
+     .want = "gave_up: member g_b has 0 of its share of 2, and 2 of it are with nobody: it has "
+             "given up, or is about to try again\n"
+             "unowned: [t,2] has no owner\n"
+             "unowned: [t,3] has no owner\n"},
     {.name = "the owner has left",
      .members = {MEMBER_A},
      .member_count = 1,
@@ -366,9 +391,11 @@ static void test_printed(void **state)
                         "g      t      0          10              12              2        g_a-0\n"
                         "g      t      10         unknown         1234567890      unknown  none\n"
                         "\n"
-                        "MEMBER  SESSION  MODE     STRATEGY    SUBSCRIPTION\n"
-                        "g_a     0x1      safe     ceil,range  t:1\n"
-                        "g_odd   0xff     unknown  unknown     cannot be read\n"
+                        "MEMBER  SESSION  MODE     STRATEGY    OWNED  SHARE  UNFENCED  "
+                        "SUBSCRIPTION\n"
+                        "g_a     0x1      safe     ceil,range  1      2      0         t:1\n"
+                        "g_odd   0xff     unknown  unknown     0      0      0         "
+                        "cannot be read\n"
                         "\n"
                         "problem: member g_odd cannot be read: no \"JSON\"\n"
                         "problem: [t,10] has no owner\n");
@@ -379,9 +406,9 @@ static void test_printed(void **state)
         "{\"group\":\"g\",\"exists\":true,\"members\":["
         "{\"id\":\"g_a\",\"session\":\"0x1\",\"mode\":\"safe\",\"strategy\":\"ceil,range\","
         "\"pattern\":\"static\",\"subscription\":{\"t\":1},"
-        "\"error\":null},"
+        "\"owned\":1,\"unfenced\":0,\"share\":2,\"error\":null},"
         "{\"id\":\"g_odd\",\"session\":\"0xff\",\"mode\":null,\"strategy\":null,\"pattern\":null,"
-        "\"subscription\":{},"
+        "\"subscription\":{},\"owned\":0,\"unfenced\":0,\"share\":0,"
         "\"error\":\"no \\\"JSON\\\"\"}],\"partitions\":["
         "{\"topic\":\"t\",\"partition\":0,\"offset\":10,"
         "\"offset_store\":\"zookeeper\",\"log_end\":12,\"lag\":2,\"leader\":0,"

@@ -139,6 +139,9 @@ enum group_output_type {
     GROUP_OUT_EVICTED, /* the application has not polled for the limit: everything is given back and
                         * the session ends; the next poll joins again */
     GROUP_OUT_FOREIGN, /* somebody else has written the offset of a partition that we own */
+    GROUP_OUT_DELETED, /* somebody else has deleted our owner node */
+    GROUP_OUT_GAVE_UP, /* a member without a lease is registered, and partitions of its share are
+                        * with nobody; told again when that changes */
 };
 
 struct group_view_member {
@@ -281,11 +284,25 @@ struct group_output {
         struct {
             const char *topic;
             int32_t partition;
-            int64_t found;      /* -1: none: the node was deleted */
-            int64_t expected;   /* what we wrote or read last; -1: none */
-            const char *holder; /* content of the owner node; NULL: not known */
-            bool is_obeyed;     /* it was a forced reset by our tools: we go on from there */
+            int64_t found;    /* -1: none: the node was deleted */
+            int64_t expected; /* what we wrote or read last; -1: none */
+            const char *by;   /* the member without a lease that had the partition before us, so
+                               * that it was it, most likely; NULL: not known */
+            int64_t doubled;  /* messages that it has consumed of those that we deliver */
+            bool is_obeyed;   /* it was a forced reset by our tools: we go on from there */
+            bool is_in_kafka; /* that is where it was written */
         } foreign;
+        struct {
+            const char *topic;
+            int32_t partition;
+            const char *by; /* who has it now, or the member without a lease that had it before
+                             * us; NULL: not known */
+        } deleted;
+        struct {
+            const char *consumer_id;
+            size_t free, share; /* partitions with nobody, of how many; free 0: it is over */
+            int64_t since_ms;   /* when it was seen first */
+        } gave_up;
     };
 };
 

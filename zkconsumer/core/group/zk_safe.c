@@ -60,6 +60,7 @@ void zk_safe_free(struct zk_safe *m)
     safe_free_partitions(m);
     zk_viewer_free(m->viewer);
     zk_view_unref(m->view);
+    safe_forget_strangers(m);
     offset_manager_deinit(&m->manager);
     finder_deinit(&m->finder);
     creator_deinit(&m->creator);
@@ -141,6 +142,7 @@ enum zkc_err zk_safe_new(const struct zk_safe_config *config, int64_t now_ms, st
     lease_init(&m->lease, config->fence, config->bugs);
     finder_init(&m->finder, config->refresh_leader_backoff_ms, config->seed);
     m->lease_told_ms = INT64_MIN;
+    m->audit_at_ms = INT64_MAX;
     m->close_at_ms = m->resend_at_ms = m->partition_deadline_ms = m->overdue_at_ms = INT64_MAX;
     m->commit_at_ms = config->auto_commit ? now_ms + config->auto_commit_interval_ms : INT64_MAX;
     m->acted_pzxid = INT64_MIN;
@@ -249,6 +251,7 @@ static void answer(struct zk_safe *m, const struct safe_sent *sent, const struct
     case OP_PROBE: safe_probe_answer(m, sent, result, out); break;
     case OP_PARENT:
     case OP_HINT: safe_topic_answer(m, sent, result, out); break;
+    case OP_AUDIT: safe_audit_answer(m, sent, result, out); break;
     }
 }
 
@@ -500,6 +503,7 @@ static void run(struct zk_safe *m, struct group_outputs *out)
     safe_run_partitions(m, out);
     safe_run_stored(m, out);
     safe_run_topics(m, out);
+    safe_run_audit(m, out);
     if (m->phase < CLOSING)
         finder_run(&m->finder, m->now_ms, m->lanes, m->is_connected, FINDER_KEEPS, out);
     safe_run_jobs(m, out);
@@ -567,6 +571,7 @@ int64_t zk_safe_deadline_ms(const struct zk_safe *m)
         at = earlier(at, m->phase < CLOSING ? lease_deadline_ms(&m->lease) : INT64_MAX);
         at = earlier(at, registration_deadline_ms(m));
         at = earlier(at, round_deadline_ms(m));
+        at = earlier(at, safe_audit_deadline_ms(m));
         at = earlier(at, m->resend_at_ms);
     }
     return m->poked || m->holds_claims ? earlier(at, m->now_ms) : at;

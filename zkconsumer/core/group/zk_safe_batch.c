@@ -373,17 +373,21 @@ static void parent_answer(struct zk_safe *m, struct safe_topic *t, const struct 
 }
 
 /* A child of owners/<topic>. */
-static void hint_child(struct zk_safe *m, struct safe_topic *t, const char *name)
+int32_t safe_partition_number(const char *name)
 {
     int64_t number = 0;
     for (const char *c = name; *c; c++) {
         if (*c < '0' || *c > '9' || number > INT32_MAX)
-            return; /* no partition's */
+            return -1;
         number = number * 10 + (*c - '0');
     }
-    if (number > INT32_MAX)
-        return;
-    struct safe_partition *p = safe_find(m, bytes_of_text(t->name), (int32_t)number);
+    return number > INT32_MAX ? -1 : (int32_t)number;
+}
+
+static void hint_child(struct zk_safe *m, struct safe_topic *t, const char *name)
+{
+    int32_t number = safe_partition_number(name);
+    struct safe_partition *p = number < 0 ? NULL : safe_find(m, bytes_of_text(t->name), number);
     if (p && p->state == FREE)
         p->is_taken = true;
 }

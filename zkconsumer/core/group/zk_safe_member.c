@@ -64,6 +64,7 @@ void safe_session_over(struct zk_safe *m, const char *why, struct group_outputs 
     m->reg = REG_NONE;
     m->is_lacking = m->has_acted = m->must_decide = false;
     m->acted_pzxid = INT64_MIN;
+    safe_end_audit(m);
     safe_end_round(m, why, out);
     if (m->phase == REGISTERING || m->phase == IN)
         safe_move(m, CONNECTING);
@@ -522,12 +523,16 @@ static bool is_held(const struct safe_partition *p)
 /* The new wanted set. */
 static void want(struct zk_safe *m, const struct group_claim *claims, size_t count)
 {
-    for (size_t i = 0; i < m->partition_count; i++)
+    for (size_t i = 0; i < m->partition_count; i++) {
+        m->partitions[i]->was_wanted = m->partitions[i]->is_wanted;
         m->partitions[i]->is_wanted = false;
+    }
     for (size_t i = 0; i < count; i++) {
         struct safe_partition *p =
             safe_find(m, bytes_of_text(claims[i].topic), claims[i].partition);
         p->is_wanted = true;
+        if (!p->was_wanted)
+            safe_remember_former(m, p);
         p->thread_wanted = claims[i].thread;
         if (is_held(p))
             p->must_move =
@@ -557,7 +562,7 @@ static bool gives_any(const struct zk_safe *m)
     return false;
 }
 
-static void act_on(struct zk_safe *m, const struct zk_view *v, const struct group_claim *claims,
+static void act_on(struct zk_safe *m, struct zk_view *v, const struct group_claim *claims,
                    size_t count, struct group_outputs *out)
 {
     want(m, claims, count);
@@ -571,6 +576,7 @@ static void act_on(struct zk_safe *m, const struct zk_view *v, const struct grou
     m->holds_claims = gives_any(m);
     m->has_acted = true;
     m->acted_pzxid = v->pzxid;
+    safe_acted(m, v);
     safe_collect(m);
     safe_poke_all(m);
 }

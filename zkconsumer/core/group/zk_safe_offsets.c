@@ -97,13 +97,16 @@ void safe_offset_read(struct zk_safe *m, struct safe_partition *p, struct group_
         safe_set_state(m, p, STOPPED);
         return;
     }
+    p->doubled_to = p->finished;
     safe_set_state(m, p, OWNED);
     safe_open(m, p, p->finished, out);
 }
 
-void safe_tell_foreign(struct zk_safe *m, const struct safe_partition *p, int64_t found,
-                       int64_t expected, bool is_obeyed, struct group_outputs *out)
+void safe_tell_foreign(struct zk_safe *m, struct safe_partition *p, int64_t found, int64_t expected,
+                       enum safe_foreign kind, struct group_outputs *out)
 {
+    bool is_obeyed = kind == FOREIGN_OBEYED;
+    const char *by = is_obeyed ? NULL : safe_former_name(p);
     m->counts.foreign_writes++;
     struct group_output *o = group_emit(out, GROUP_OUT_FOREIGN);
     o->foreign.topic = p->topic->name;
@@ -111,11 +114,15 @@ void safe_tell_foreign(struct zk_safe *m, const struct safe_partition *p, int64_
     o->foreign.found = found;
     o->foreign.expected = expected;
     o->foreign.is_obeyed = is_obeyed;
+    o->foreign.is_in_kafka = kind == FOREIGN_IN_KAFKA;
+    o->foreign.by = by ? group_text(out, "%s", by) : NULL;
+    o->foreign.doubled = is_obeyed ? 0 : safe_count_doubled(p, found);
     group_notice(out, 4, "offset", ZKC_OK,
                  "[%s,%d]: somebody else has %s the offset of a partition that we own: %" PRId64
-                 " in place of %" PRId64 "%s",
+                 " in place of %" PRId64 "%s%s%s",
                  p->topic->name, p->partition, found < 0 ? "deleted" : "written", found, expected,
-                 is_obeyed ? "; it is a forced reset, and obeyed" : "; we go on, and overwrite it");
+                 is_obeyed ? "; it is a forced reset, and obeyed" : "; we go on, and overwrite it",
+                 by ? "; most likely " : "", by ? by : "");
 }
 
 static void reset_to_found(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
@@ -142,10 +149,10 @@ void safe_offset_reread(struct zk_safe *m, struct safe_partition *p, struct grou
         safe_committed(m, p, &stat, out);
         known(p);
     } else if (p->found_forced && !p->found_odd && p->found_offset >= 0) {
-        safe_tell_foreign(m, p, p->found_offset, p->committed, true, out);
+        safe_tell_foreign(m, p, p->found_offset, p->committed, FOREIGN_OBEYED, out);
         reset_to_found(m, p, out);
     } else {
-        safe_tell_foreign(m, p, p->found_offset, p->committed, false, out);
+        safe_tell_foreign(m, p, p->found_offset, p->committed, FOREIGN_KEPT, out);
         known(p);
     }
     safe_poke(m, p);

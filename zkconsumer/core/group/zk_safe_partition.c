@@ -109,6 +109,7 @@ static void reset(struct safe_partition *p)
 {
     p->finished = p->to_commit = p->committed = p->sent_offset = -1;
     p->version = -1;
+    p->doubled_to = -1;
     p->is_drained = true;
     p->is_void = p->is_asked = p->is_rewind = p->unsure_offset = p->is_told_odd = false;
     p->must_move = p->is_unwatched = p->is_called = false;
@@ -168,10 +169,12 @@ void safe_collect(struct zk_safe *m)
     for (size_t i = 0; i < m->partition_count; i++) {
         struct safe_partition *p = m->partitions[i];
         if (p->state == FREE && p->op == OP_NONE && !p->is_watching && !p->is_wanted &&
-            !p->is_poked && !p->is_lost && !p->is_told_waiting && p->late_commit < 0)
+            !p->is_poked && !p->is_lost && !p->is_told_waiting && p->late_commit < 0) {
+            safe_forget_former(p);
             free(p);
-        else
+        } else {
             m->partitions[kept++] = p;
+        }
     }
     m->partition_count = kept;
 }
@@ -180,6 +183,7 @@ void safe_free_partitions(struct zk_safe *m)
 {
     for (size_t i = 0; i < m->partition_count; i++) {
         free(m->partitions[i]->holder);
+        safe_forget_former(m->partitions[i]);
         free(m->partitions[i]);
     }
     for (size_t i = 0; i < m->topic_count; i++) {
@@ -720,13 +724,6 @@ void safe_tell_claim(const struct safe_partition *p, int zk_rc, struct group_out
     o->claim.zk_rc = zk_rc;
 }
 
-static void tell_lost(const struct safe_partition *p, struct group_outputs *out)
-{
-    group_notice(out, 4, "claim", ZKC_ERR_NOT_OWNED,
-                 "[%s,%d]: somebody else has deleted our owner node; it is lost to us",
-                 p->topic->name, p->partition);
-}
-
 static void wait_for(struct zk_safe *m, struct safe_partition *p, struct bytes holder,
                      struct group_outputs *out)
 {
@@ -744,6 +741,7 @@ static void wait_for(struct zk_safe *m, struct safe_partition *p, struct bytes h
     free(p->holder);
     p->holder = strndup(holder.data ? (const char *)holder.data : "",
                         holder.len < HOLDER_MAX ? holder.len : HOLDER_MAX);
+    safe_remember_holder(m, p, holder);
     struct group_output *o = group_emit(out, GROUP_OUT_WAITING);
     o->waiting.topic = p->topic->name;
     o->waiting.partition = p->partition;
@@ -771,7 +769,7 @@ static void looked(struct zk_safe *m, struct safe_partition *p, struct bytes hol
         return;
     }
     if (p->state == UNSURE && of == OP_NONE)
-        tell_lost(p, out);
+        safe_tell_deleted(m, p, p->found == FOUND_OTHERS ? holder : BYTES_NULL, out);
     if (p->found == FOUND_OTHERS) {
         if (!p->is_drained && !p->is_void && p->claim)
             safe_void(m, p, out);
@@ -784,7 +782,7 @@ static void looked(struct zk_safe *m, struct safe_partition *p, struct bytes hol
 static void read_done(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     if (p->found != FOUND_OURS) {
-        tell_lost(p, out);
+        safe_tell_deleted(m, p, BYTES_NULL, out);
         safe_forget(m, p, out);
     } else if (p->found_odd && safe_wants(m, p)) {
         safe_pause(m, p,
@@ -800,7 +798,7 @@ static void reread_done(struct zk_safe *m, struct safe_partition *p, struct grou
     if (p->state != OWNED && p->state != STOPPED)
         return; /* its owner node has changed meanwhile: that is looked into */
     if (p->found != FOUND_OURS) {
-        tell_lost(p, out);
+        safe_tell_deleted(m, p, BYTES_NULL, out);
         safe_forget(m, p, out);
     } else {
         safe_offset_reread(m, p, out);

@@ -6,6 +6,7 @@
  *   zk_safe_batch.c      what goes in transactions of many partitions: claims and releases
  *   zk_safe_offsets.c    offsets in znodes: reading, committing, what a reread finds
  *   zk_safe_stored.c     offsets in Kafka: the same, without versions
+ *   zk_safe_strangers.c  members without a lease: what they do is told by name
  *
  * A partition is *poked* when something about it has changed; the end of each step lets all that
  * were poked act. Operations are told apart by seq; what they point to lives in the arena of the
@@ -27,7 +28,11 @@
 #define SAFE_STORE_MS      1000 /* that a hand-over's commit to Kafka gets at least */
 #define SAFE_OUTPUTS_SPARE 16   /* one more partition acts only while there is room for so many */
 #define SAFE_CLAIM_VERSION 1    /* of an owner node that was created and set; Java's is 0 */
-#define SAFE_JOBS_MAX      8    /* commits of the application; later ones join the last */
+#define SAFE_AUDIT_MS                                                                              \
+    12000 /* after a decision: when members of 0.8 have made their attempts, 4 in 8 s */
+#define SAFE_AUDIT_AGAIN_MS 30000 /* while somebody is short */
+#define SAFE_SHORTS_MAX     16    /* members that have given up that are told of */
+#define SAFE_JOBS_MAX       8     /* commits of the application; later ones join the last */
 
 /* Where the member is; see safe_move(). */
 enum safe_phase { CONNECTING, REGISTERING, IN, LEAVING, CLOSING, CLOSED };
@@ -61,6 +66,7 @@ enum safe_op {
     OP_PROBE,
     OP_PARENT, /* a parent of owner or offset nodes */
     OP_HINT,   /* children of owners/<topic>: what is taken */
+    OP_AUDIT,  /* the same: what is with nobody */
 };
 
 enum safe_parent { PARENT_THERE, PARENT_WANTED, PARENT_MAKING }; /* until shown otherwise: there */
@@ -107,10 +113,11 @@ struct safe_partition {
     int32_t thread; /* of the claim */
     int32_t thread_wanted;
     enum safe_state state;
-    bool is_wanted; /* by the last view */
-    bool must_move; /* released and claimed again: another thread, or keep.unmoved is off */
-    bool is_taken;  /* known to be another's: looked at before it is claimed */
-    bool is_called; /* its owner node's event has come: claimed at once */
+    bool is_wanted;  /* by the last view */
+    bool was_wanted; /* by the one before */
+    bool must_move;  /* released and claimed again: another thread, or keep.unmoved is off */
+    bool is_taken;   /* known to be another's: looked at before it is claimed */
+    bool is_called;  /* its owner node's event has come: claimed at once */
 
     enum safe_op op;       /* under way; at most one */
     unsigned answers_left; /* of its parts */
@@ -143,6 +150,10 @@ struct safe_partition {
     bool is_read;           /* HELD: the owner node is ours; what Kafka keeps is waited for */
     struct safe_stored stored;
     bool is_told_odd;
+    struct zk_view_registration *former; /* a reference; who had it before us, without a lease;
+                                          * NULL: nobody that is known */
+    int64_t doubled_to; /* what begins here nobody but we has consumed, as known: where the claim
+                         * began, or what `former` has committed since; -1: not known */
     int64_t waiting_since_ms; /* INT64_MAX: not waiting */
     bool is_told_waiting;
     char *holder; /* owned; who had it when we looked last; NULL: not waiting, or no memory */
@@ -171,6 +182,14 @@ struct safe_sent {
     struct safe_batch *batch; /* owned */
     struct safe_topic *topic;
     enum { STEP_LAST, STEP_SYNC, STEP_OWNER, STEP_OFFSET } step; /* which part this is */
+};
+
+/* A member without a lease that has less than its share. */
+struct safe_short {
+    struct zk_view_registration *who; /* a reference */
+    int64_t since_ms;
+    size_t free; /* as last told */
+    bool is_seen;
 };
 
 /* A commit of the application. */
@@ -246,6 +265,15 @@ struct zk_safe {
     struct safe_job jobs[SAFE_JOBS_MAX];
     size_t job_count;
     uint32_t last_job;
+
+    struct zk_view *acted; /* a reference; that was acted on last; NULL: none yet */
+    enum assign_strategy acted_strategy;
+    int64_t audit_at_ms; /* of the next audit; INT64_MAX: none, or one is under way */
+    size_t audit_topic;  /* that is being looked at */
+    uint32_t audit_seq;
+    size_t *audit_free; /* owned; by member of `acted`; NULL: none is under way */
+    struct safe_short shorts[SAFE_SHORTS_MAX];
+    size_t short_count;
 
     struct lane lanes[GROUP_LANE_COUNT]; /* of the leader finder */
     int64_t resend_at_ms;
@@ -373,6 +401,36 @@ void safe_tell_claim(const struct safe_partition *p, int zk_rc, struct group_out
 char *safe_owner_path(struct zk_safe *m, const struct safe_partition *p);
 char *safe_thread_id(struct zk_safe *m, int32_t thread);
 
+/* ---- zk_safe_strangers.c ---- */
+
+/* It has no lease, as far as its registration says. */
+bool safe_is_unfenced(const struct zk_view_registration *r);
+
+/* The partition is wanted from now on: who had it by the view acted on before. */
+void safe_remember_former(struct zk_safe *m, struct safe_partition *p);
+
+/* Somebody else's owner node was seen. */
+void safe_remember_holder(struct zk_safe *m, struct safe_partition *p, struct bytes holder);
+void safe_forget_former(struct safe_partition *p);
+const char *safe_former_name(const struct safe_partition *p); /* NULL: not known */
+
+/* How many messages more `former` has consumed beside us, that has committed `found`. */
+int64_t safe_count_doubled(struct safe_partition *p, int64_t found);
+
+/* Our owner node is gone, and the session lives. `holder`: content of the one that is there now;
+ * null: none. */
+void safe_tell_deleted(struct zk_safe *m, const struct safe_partition *p, struct bytes holder,
+                       struct group_outputs *out);
+
+/* The view was acted on. */
+void safe_acted(struct zk_safe *m, struct zk_view *v);
+void safe_run_audit(struct zk_safe *m, struct group_outputs *out);
+void safe_audit_answer(struct zk_safe *m, const struct safe_sent *sent,
+                       const struct zk_result *answer, struct group_outputs *out);
+void safe_end_audit(struct zk_safe *m);
+int64_t safe_audit_deadline_ms(const struct zk_safe *m); /* while connected */
+void safe_forget_strangers(struct zk_safe *m);
+
 /* ---- zk_safe_batch.c ---- */
 
 /* Puts the partition into the next transaction; it is under way from then on. */
@@ -386,6 +444,9 @@ bool safe_holds_claims(const struct zk_safe *m);
 void safe_flush(struct zk_safe *m, struct group_outputs *out);
 void safe_batch_answer(struct zk_safe *m, const struct safe_sent *sent,
                        const struct zk_result *answer, struct group_outputs *out);
+
+/* The partition whose owner node has this name; -1: it is no partition's. */
+int32_t safe_partition_number(const char *name);
 
 /* Parents and hints of topics: asked for, sent, answered. */
 void safe_want_parent(struct zk_safe *m, enum safe_parent *which); /* of a topic */
@@ -405,9 +466,11 @@ bool safe_commit_is_due(const struct safe_partition *p);
 /* The application is done up to `offset`, which is to be committed. */
 void safe_want_commit(struct zk_safe *m, struct safe_partition *p, int64_t offset);
 
+enum safe_foreign { FOREIGN_KEPT, FOREIGN_OBEYED, FOREIGN_IN_KAFKA };
+
 /* A foreign write was found where `expected` was known. */
-void safe_tell_foreign(struct zk_safe *m, const struct safe_partition *p, int64_t found,
-                       int64_t expected, bool is_obeyed, struct group_outputs *out);
+void safe_tell_foreign(struct zk_safe *m, struct safe_partition *p, int64_t found, int64_t expected,
+                       enum safe_foreign kind, struct group_outputs *out);
 
 /* The read of the stored offset, as part of `op`. False: out of memory, nothing sent. */
 bool safe_offset_op(struct zk_safe *m, const struct safe_partition *p, struct zk_op *op);

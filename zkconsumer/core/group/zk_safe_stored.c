@@ -128,7 +128,7 @@ static void reread(struct zk_safe *m, struct safe_partition *p, struct group_out
     k->sent = -1;
     k->offset = k->found;
     if (k->found != known)
-        safe_tell_foreign(m, p, k->found, known, false, out);
+        safe_tell_foreign(m, p, k->found, known, FOREIGN_IN_KAFKA, out);
 }
 
 static void fetched(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
