@@ -3,6 +3,8 @@ real broker, while messages are written all the time."""
 import json
 import time
 
+from kazoo.exceptions import NodeExistsError
+
 from lib.group import range_layout
 from lib.ledger import Traffic
 from lib.members import Account, run
@@ -776,6 +778,120 @@ def test_beside_java(t):
     world.gone.append(java)
     world.settled()
     world.end(duplicates_max=4 * 60)
+
+
+def strangers(process, name):
+    """What the member says of members without a lease: {id: counts}."""
+    said = json.loads(" ".join(process.ask("stats", name)))
+    return {one["member"]: one for one in said["safe"]["strangers"]}
+
+
+def described(world):
+    """(exit code, {member id: row}, problems) of groups describe."""
+    done = run("zkconsumer", "groups", "describe", "-G", "g", "--zookeeper",
+               world.cluster.zookeeper_connect, "--json")
+    said = json.loads(done.stdout)
+    return done.returncode, {m["id"]: m for m in said["members"]}, said["problems"]
+
+
+def test_a_java_member_that_delivers_without_its_session(t):
+    """Behind a black hole its session ends, its share is taken over, and it delivers on; when it is back
+    it commits over our offsets, while our member, whose application still holds messages, owns them.
+    Our member says that it came back, and of how many messages it knows, or must take it, that they
+    were delivered twice."""
+    world = World(t)
+    java = t.java_members(world.cluster, "g", name="java")
+    java.open("j", {"zookeeper.session.timeout.ms": 3000, "auto.commit.interval.ms": 200,
+                    "rebalance.backoff.ms": 1000}, zookeeper=world.proxy.listen("j"))
+    java.streams("j", t=1)
+    world.there["j"] = java
+    m = world.join("m", {"statistics.interval.ms": 100})
+    world.settled()
+    code, members, problems = described(world)
+    expect("describe", (code, problems), (0, []))
+    expect("claims", [(n["mode"], n["owned"], n["share"], n["unfenced"]) for n in
+                      (members["g_j"], members["g_m"])], [("compat", 2, 2, 2), ("safe", 2, 2, 0)])
+    world.proxy.hole("j")
+    world.group.wait_for_exact_owners("t", {n: "g_m-0" for n in range(4)})
+    world.flows(["j", "m"])  # both of them, the same partitions
+    wait_for(lambda: len(shared(world)) > 20, "messages that both delivered", 60)
+    expect("before it is back", strangers(m, "m"), {})
+    m.take("m", 0)  # it keeps the last message: a release waits for it, up to zookeeper.hand.over.ms
+    world.proxy.heal("j")
+    text = m.wait_for_report("m", "member g_j, which has no lease, is back in another session", 60)
+    assert "(2 partitions)" in text, text
+    text = m.wait_for_report("m", "somebody else has written.*most likely g_j, which has no lease and had it "
+                                  "before; it has consumed", 60)
+    assert "[t,0]" in text or "[t,1]" in text, text
+    m.take("m", -1)
+    world.settled()
+    said = strangers(m, "m")
+    expect("who", list(said), ["g_j"])
+    twice = shared(world)
+    expect("returns", said["g_j"]["returns"], 1)
+    assert said["g_j"]["offset_writes"] >= 1, said
+    # what it takes in the end, and commits, we hand out as well, unless it has the partition before
+    assert 1 <= said["g_j"]["doubled"] <= len(twice) + 20, (said, len(twice))
+    assert 20 < said["g_j"]["doubtful"] <= len(twice), (said, len(twice))
+    expect("free", (said["g_j"]["free"], said["g_j"]["gave_up_for_ms"]), (0, -1))
+    world.there.pop("j").close_wait("j")
+    world.gone.append(java)
+    world.settled()
+    # commits of the Java member lower offsets; what it does is in no trace
+    world.end(duplicates_max=10000, except_for=("SF5", "SF8"))
+
+
+def shared(world):
+    """What more than one has delivered: {(partition, offset)}."""
+    seen, twice = set(), set()
+    for message in world.messages():
+        key = message.partition, message.offset
+        (twice if key in seen else seen).add(key)
+    return twice
+
+
+def test_a_java_member_that_gives_up(t):
+    """Somebody holds its share while it tries; when that is gone its share is with nobody, and nothing
+    makes it try again. Our member names it, and so does describe, until the group changes."""
+    world = World(t)
+    m = world.join("m", {"statistics.interval.ms": 100})
+    world.settled()
+    for partition in (0, 1):  # j comes first
+        path = "/consumers/g/owners/t/%d" % partition
+        world.cluster.zk.delete(path)
+        wait_for(lambda: world.cluster.zk.exists(path), "g_m to claim again")
+    blockers = ["/consumers/g/owners/t/%d" % n for n in (0, 1)]
+    java = t.java_members(world.cluster, "g", name="java")
+    java.open("j", {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 300,
+                    "rebalance.max.retries": 3})
+
+    def block():  # as soon as m gives them up
+        for path in blockers:
+            try:
+                world.cluster.zk.create(path, b"g_x-0", ephemeral=True)
+            except NodeExistsError:
+                pass
+        return all(world.cluster.zk.get(path)[0] == b"g_x-0" for path in blockers)
+    java.streams("j", t=1)
+    wait_for(block, "the share of j to be blocked", 30, 0.001)
+    wait_for(lambda: java.events("error", "j"), "j to give up", 60)
+    for path in blockers:
+        world.cluster.zk.delete(path)
+    text = m.wait_for_report("m", "member g_j, which has no lease, has given up", 60)
+    assert "2 of its share of 2" in text, text
+    said = strangers(m, "m")["g_j"]
+    expect("its share", (said["share"], said["free"]), (2, 2))
+    assert said["gave_up_for_ms"] >= 0, said
+    code, members, problems = described(world)
+    expect("describe", (code, members["g_j"]["owned"], members["g_j"]["share"]), (2, 0, 2))
+    expect("problems", [(p["kind"], p["member"], p["partition"]) for p in problems],
+           [("gave_up", "g_j", None), ("unowned", None, 0), ("unowned", None, 1)])
+    done = run("zkconsumer", "groups", "verify", "-G", "g", "--zookeeper", world.cluster.zookeeper_connect)
+    assert done.returncode == 2 and "gave_up: member g_j has 0 of its share of 2" in done.stderr, done.stderr
+    java.kill()
+    world.settled(["m"])
+    wait_for(lambda: strangers(m, "m")["g_j"]["free"] == 0, "the end of it")
+    world.end(duplicates_max=10000, except_for=("SF3", "SF4", "SF5", "SF8"))
 
 
 # ---- one observer for the process ----

@@ -350,6 +350,8 @@ static const struct safe_family safe_families[] = {
     {"commits", "zkconsumer_commits_total", "counter", "Offsets committed."},
     {"foreign_writes", "zkconsumer_foreign_writes_total", "counter",
      "Offsets of ours that somebody else wrote."},
+    {"foreign_deletes", "zkconsumer_foreign_deletes_total", "counter",
+     "Owner nodes of ours that somebody else deleted."},
     {"voided", "zkconsumer_voided_total", "counter", "Partitions whose hand-over took too long."},
     {"evictions", "zkconsumer_evictions_total", "counter",
      "How often the application stopped asking for messages."},
@@ -368,6 +370,25 @@ static void append_lease(struct buf *out, const json_t *safe)
                     (int)(left_ms % 1000));
 }
 
+/* Of members without a lease, all together: member ids are no labels. */
+static const struct safe_family stranger_families[] = {
+    {"doubled", "zkconsumer_stranger_doubled_messages_total", "counter",
+     "Messages that members without a lease have consumed beside us, as their commits say."},
+    {"doubtful", "zkconsumer_stranger_doubtful_messages_total", "counter",
+     "Messages handed out until a member without a lease returned that had the partition before."},
+    {"returns", "zkconsumer_stranger_returns_total", "counter", "How often one did."},
+    {"free", "zkconsumer_stranger_free_partitions", "gauge",
+     "Partitions of the shares of members that have given up."},
+};
+
+static int64_t sum_of(const json_t *list, const char *field)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        sum += number(json_array_get(list, i), field);
+    return sum;
+}
+
 static void append_safe(struct buf *out, const json_t *document)
 {
     const json_t *safe = json_object_get(document, "safe");
@@ -379,6 +400,10 @@ static void append_safe(struct buf *out, const json_t *document)
               number(safe, safe_families[i].field));
     plain(out, "zkconsumer_waiting_partitions", "gauge", "Partitions of ours that another holds.",
           (int64_t)json_array_size(json_object_get(safe, "waiting")));
+    const json_t *strangers = json_object_get(safe, "strangers");
+    for (size_t i = 0; i < ARRAY_LEN(stranger_families); i++)
+        plain(out, stranger_families[i].name, stranger_families[i].type, stranger_families[i].help,
+              sum_of(strangers, stranger_families[i].field));
 }
 
 static void append_zookeeper(struct buf *out, const json_t *zookeeper)
@@ -387,14 +412,6 @@ static void append_zookeeper(struct buf *out, const json_t *zookeeper)
           json_is_true(json_object_get(zookeeper, "connected")));
     plain(out, "zkconsumer_zk_session_expirations_total", "counter", "Sessions that have ended.",
           number(zookeeper, "expirations"));
-}
-
-static int64_t sum_of(const json_t *list, const char *field)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < json_array_size(list); i++)
-        sum += number(json_array_get(list, i), field);
-    return sum;
 }
 
 static void append_traffic(struct buf *out, const json_t *document)

@@ -593,6 +593,7 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
     case GROUP_OUT_WAITING:
     case GROUP_OUT_EVICTED:
     case GROUP_OUT_DELETED:
+    case GROUP_OUT_RETURNED:
     case GROUP_OUT_GAVE_UP:
     case GROUP_OUT_FOREIGN: break; /* member_safe_carry_out() */
     }

@@ -419,6 +419,27 @@ static void take_deleted(zkc_consumer *c, const struct group_output *o)
     strangers_find(&c->safe_parts.strangers, o->deleted.by)->owner_deletes++;
 }
 
+static void take_returned(zkc_consumer *c, const struct group_output *o)
+{
+    struct stranger *who = strangers_find(&c->safe_parts.strangers, o->returned.consumer_id);
+    int64_t messages = 0, position;
+    for (size_t i = 0; i < o->returned.count; i++) {
+        const struct group_position *p = &o->returned.list[i];
+        if (p->offset >= 0 &&
+            fetching_position(c->fetching, p->topic, p->partition, &position) == ZKC_OK &&
+            position > p->offset)
+            messages += position - p->offset;
+    }
+    who->returns++;
+    who->doubtful += (uint64_t)messages;
+    consumer_error(c, ZKC_ERR_ZOOKEEPER,
+                   "member %s, which has no lease, is back in another session: unless it was "
+                   "restarted it has delivered on without one, and of %" PRId64
+                   " messages that we have handed out of what it had before (%zu partitions) as "
+                   "many as it could fetch",
+                   o->returned.consumer_id, messages, o->returned.count);
+}
+
 static void take_gave_up(zkc_consumer *c, const struct group_output *o)
 {
     struct stranger *who = strangers_find(&c->safe_parts.strangers, o->gave_up.consumer_id);
@@ -456,6 +477,7 @@ size_t member_safe_carry_out(zkc_consumer *c, const struct group_output *list, s
     case GROUP_OUT_EVICTED: evicted(c); break;
     case GROUP_OUT_FOREIGN: take_foreign(c, list); break;
     case GROUP_OUT_DELETED: take_deleted(c, list); break;
+    case GROUP_OUT_RETURNED: take_returned(c, list); break;
     case GROUP_OUT_GAVE_UP: take_gave_up(c, list); break;
     default: return 0;
     }

@@ -31,13 +31,15 @@ void strangers_json(const struct strangers *s, struct json *j, int64_t now_ms)
     json_list_begin(j, "strangers");
     for (size_t i = 0; i < s->count; i++) {
         const struct stranger *one = &s->list[i];
-        if (i == 0 && one->offset_writes + one->owner_deletes + one->doubled + one->free == 0)
+        if (i == 0 && one->offset_writes + one->owner_deletes + one->free == 0)
             continue;
         json_object_begin(j, NULL);
         json_text(j, "member", one->member);
         json_int(j, "offset_writes", (int64_t)one->offset_writes);
         json_int(j, "owner_deletes", (int64_t)one->owner_deletes);
+        json_int(j, "returns", (int64_t)one->returns);
         json_int(j, "doubled", (int64_t)one->doubled);
+        json_int(j, "doubtful", (int64_t)one->doubtful);
         json_int(j, "share", (int64_t)one->share);
         json_int(j, "free", (int64_t)one->free);
         json_int(j, "gave_up_for_ms", one->free > 0 ? now_ms - one->gave_up_since_ms : -1);

@@ -12,7 +12,10 @@ struct stranger {
     char *member;             /* consumer id; NULL: not known, or one of too many */
     uint64_t offset_writes;   /* over offsets of partitions of ours */
     uint64_t owner_deletes;   /* of owner nodes of ours */
-    uint64_t doubled;         /* messages that it has consumed beside us */
+    uint64_t returns;         /* in another session, while we had what it had before */
+    uint64_t doubled;         /* messages that it has consumed beside us, as its commits say */
+    uint64_t doubtful;        /* that we handed out until it returned: it has, too, as far as it
+                               * could reach the brokers, unless it was restarted */
     uint64_t free, share;     /* now: of its share so many partitions are with nobody */
     int64_t gave_up_since_ms; /* on loop_now_ms(); while free is above 0 */
 };

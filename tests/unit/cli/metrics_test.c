@@ -81,10 +81,13 @@ static void test_safe_mode(void **state)
         "zkconsumer_lease_left_seconds 4.070", "zkconsumer_leases_total 3",
         "zkconsumer_lease_probes_total 8",     "zkconsumer_claims_total 2",
         "zkconsumer_waiting_partitions 1",     "zkconsumer_state{state=\"moving\"} 1",
+        "zkconsumer_foreign_deletes_total 6",  "zkconsumer_stranger_doubled_messages_total 11",
+        "zkconsumer_stranger_returns_total 1", "zkconsumer_stranger_free_partitions 2",
     };
     static const char *const endless[] = {"zkconsumer_lease_left_seconds +Inf"};
     expect_lines("{\"member\":{\"state\":\"moving\"},\"safe\":{\"lease_left_ms\":4070,"
-                 "\"leases\":3,\"probes\":8,\"claims\":2,\"waiting\":[{}]}}",
+                 "\"leases\":3,\"probes\":8,\"claims\":2,\"waiting\":[{}],\"foreign_deletes\":6,"
+                 "\"strangers\":[{\"doubled\":7,\"returns\":1},{\"doubled\":4,\"free\":2}]}}",
                  lines, ARRAY_LEN(lines));
     expect_lines("{\"safe\":{\"lease_left_ms\":-1}}", endless, 1);
     struct buf out;

@@ -23,18 +23,23 @@ static void test_named_and_not(void **state)
     expect(&s, "{\"strangers\":[]}");
     strangers_find(&s, "g_j")->offset_writes++;
     strangers_find(&s, "g_j")->doubled += 7;
+    strangers_find(&s, "g_j")->doubtful += 3;
     expect(&s, "{\"strangers\":[{\"member\":\"g_j\",\"offset_writes\":1,\"owner_deletes\":0,"
-               "\"doubled\":7,\"share\":0,\"free\":0,\"gave_up_for_ms\":-1}]}");
+               "\"returns\":0,\"doubled\":7,\"doubtful\":3,\"share\":0,\"free\":0,\"gave_up_for_"
+               "ms\":-1}]}");
     strangers_deinit(&s);
     strangers_find(&s, NULL)->owner_deletes++;
     struct stranger *k = strangers_find(&s, "g_k");
     k->share = 4;
     k->free = 2;
     k->gave_up_since_ms = 2000;
-    expect(&s, "{\"strangers\":[{\"member\":null,\"offset_writes\":0,\"owner_deletes\":1,"
-               "\"doubled\":0,\"share\":0,\"free\":0,\"gave_up_for_ms\":-1},"
-               "{\"member\":\"g_k\",\"offset_writes\":0,\"owner_deletes\":0,"
-               "\"doubled\":0,\"share\":4,\"free\":2,\"gave_up_for_ms\":3000}]}");
+    expect(
+        &s,
+        "{\"strangers\":[{\"member\":null,\"offset_writes\":0,\"owner_deletes\":1,"
+        "\"returns\":0,\"doubled\":0,\"doubtful\":0,\"share\":0,\"free\":0,\"gave_up_for_ms\":-1},"
+        "{\"member\":\"g_k\",\"offset_writes\":0,\"owner_deletes\":0,"
+        "\"returns\":0,\"doubled\":0,\"doubtful\":0,\"share\":4,\"free\":2,\"gave_up_for_ms\":3000}"
+        "]}");
     strangers_deinit(&s);
 }
 

@@ -463,6 +463,25 @@ static void carry_out(struct safe_member *m, const struct group_output *o)
     case GROUP_OUT_FOREIGN:
         m->foreigns++;
         m->obeyed += o->foreign.is_obeyed;
+        m->doubled += o->foreign.doubled;
+        snprintf(m->blamed, sizeof m->blamed, "%s", o->foreign.by ? o->foreign.by : "");
+        break;
+    case GROUP_OUT_DELETED:
+        m->deletes++;
+        snprintf(m->blamed, sizeof m->blamed, "%s", o->deleted.by ? o->deleted.by : "");
+        break;
+    case GROUP_OUT_RETURNED:
+        m->returns++;
+        snprintf(m->returned, sizeof m->returned, "%s", o->returned.consumer_id);
+        m->returned_sum = 0;
+        for (size_t i = 0; i < o->returned.count; i++)
+            m->returned_sum += o->returned.list[i].offset;
+        break;
+    case GROUP_OUT_GAVE_UP:
+        m->gave_ups++;
+        snprintf(m->gave_up, sizeof m->gave_up, "%s", o->gave_up.consumer_id);
+        m->free = o->gave_up.free;
+        m->share = o->gave_up.share;
         break;
     case GROUP_OUT_WAITING: take_waiting(m, o); break;
     case GROUP_OUT_COMMITTED:

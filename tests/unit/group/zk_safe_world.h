@@ -66,6 +66,15 @@ struct safe_member {
     int hang_ups;
     struct safe_held held[SAFE_PARTITIONS_MAX]; /* of topic t */
     int evictions, foreigns, obeyed, voids, waits, commits_done;
+    int deletes;     /* of owner nodes of ours */
+    char blamed[64]; /* for the last foreign write or delete; "": nobody */
+    int64_t doubled; /* all messages that others have consumed, too */
+    int returns;
+    char returned[64];    /* who did, last */
+    int64_t returned_sum; /* of where our claims began that it had before */
+    int gave_ups;         /* how often that was told */
+    char gave_up[64];     /* who did, as told last */
+    size_t free, share;   /* of it */
     enum zkc_err last_commit_err;
     bool is_settled, is_registered;
     char waiting_for[64]; /* holder of the last WAITING */

@@ -140,8 +140,11 @@ enum group_output_type {
                         * the session ends; the next poll joins again */
     GROUP_OUT_FOREIGN, /* somebody else has written the offset of a partition that we own */
     GROUP_OUT_DELETED, /* somebody else has deleted our owner node */
-    GROUP_OUT_GAVE_UP, /* a member without a lease is registered, and partitions of its share are
-                        * with nobody; told again when that changes */
+    GROUP_OUT_RETURNED, /* a member without a lease that had partitions of ours before is back, in
+                         * another session: it has delivered them beside us, unless it was
+                         * restarted */
+    GROUP_OUT_GAVE_UP,  /* a member without a lease is registered, and partitions of its share are
+                         * with nobody; told again when that changes */
 };
 
 struct group_view_member {
@@ -298,6 +301,12 @@ struct group_output {
             const char *by; /* who has it now, or the member without a lease that had it before
                              * us; NULL: not known */
         } deleted;
+        struct {
+            const char *consumer_id;
+            const struct group_position *list; /* partitions, and where our claims began; -1: not
+                                                * known */
+            size_t count;
+        } returned;
         struct {
             const char *consumer_id;
             size_t free, share; /* partitions with nobody, of how many; free 0: it is over */

@@ -116,7 +116,7 @@ struct zk_safe_counts {
     size_t overdue;  /* of those that wait: longer than a hand-over and the end of a session take */
     uint64_t rounds; /* that were acted on */
     uint64_t claims, conflicts, releases, commits, probes, foreign_writes, voided, evictions;
-    uint64_t foreign_deletes, gave_up; /* of owner nodes of ours; members that did */
+    uint64_t foreign_deletes, gave_up, returns; /* of owner nodes of ours; members that did */
 };
 struct zk_safe_counts zk_safe_counts(const struct zk_safe *m);
 

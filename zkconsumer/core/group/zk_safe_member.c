@@ -565,6 +565,7 @@ static bool gives_any(const struct zk_safe *m)
 static void act_on(struct zk_safe *m, struct zk_view *v, const struct group_claim *claims,
                    size_t count, struct group_outputs *out)
 {
+    safe_tell_returns(m, v, out);
     want(m, claims, count);
     tell_view(m, v, out);
     struct group_output *o = group_emit(out, GROUP_OUT_DECIDE);
@@ -576,7 +577,7 @@ static void act_on(struct zk_safe *m, struct zk_view *v, const struct group_clai
     m->holds_claims = gives_any(m);
     m->has_acted = true;
     m->acted_pzxid = v->pzxid;
-    safe_acted(m, v);
+    safe_acted(m, v, out);
     safe_collect(m);
     safe_poke_all(m);
 }

@@ -97,7 +97,7 @@ void safe_offset_read(struct zk_safe *m, struct safe_partition *p, struct group_
         safe_set_state(m, p, STOPPED);
         return;
     }
-    p->doubled_to = p->finished;
+    p->began = p->doubled_to = p->finished;
     safe_set_state(m, p, OWNED);
     safe_open(m, p, p->finished, out);
 }

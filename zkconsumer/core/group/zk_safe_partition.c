@@ -109,7 +109,7 @@ static void reset(struct safe_partition *p)
 {
     p->finished = p->to_commit = p->committed = p->sent_offset = -1;
     p->version = -1;
-    p->doubled_to = -1;
+    p->began = p->doubled_to = -1;
     p->is_drained = true;
     p->is_void = p->is_asked = p->is_rewind = p->unsure_offset = p->is_told_odd = false;
     p->must_move = p->is_unwatched = p->is_called = false;

@@ -31,6 +31,7 @@
 #define SAFE_AUDIT_MS                                                                              \
     12000 /* after a decision: when members of 0.8 have made their attempts, 4 in 8 s */
 #define SAFE_AUDIT_AGAIN_MS 30000 /* while somebody is short */
+#define SAFE_RETURNS_MAX    8     /* members that come back in one view that are told of */
 #define SAFE_SHORTS_MAX     16    /* members that have given up that are told of */
 #define SAFE_JOBS_MAX       8     /* commits of the application; later ones join the last */
 
@@ -152,6 +153,7 @@ struct safe_partition {
     bool is_told_odd;
     struct zk_view_registration *former; /* a reference; who had it before us, without a lease;
                                           * NULL: nobody that is known */
+    int64_t began;                       /* where the claim did; -1: not known */
     int64_t doubled_to; /* what begins here nobody but we has consumed, as known: where the claim
                          * began, or what `former` has committed since; -1: not known */
     int64_t waiting_since_ms; /* INT64_MAX: not waiting */
@@ -422,8 +424,11 @@ int64_t safe_count_doubled(struct safe_partition *p, int64_t found);
 void safe_tell_deleted(struct zk_safe *m, const struct safe_partition *p, struct bytes holder,
                        struct group_outputs *out);
 
+/* The view is going to be acted on: who is back? */
+void safe_tell_returns(struct zk_safe *m, const struct zk_view *v, struct group_outputs *out);
+
 /* The view was acted on. */
-void safe_acted(struct zk_safe *m, struct zk_view *v);
+void safe_acted(struct zk_safe *m, struct zk_view *v, struct group_outputs *out);
 void safe_run_audit(struct zk_safe *m, struct group_outputs *out);
 void safe_audit_answer(struct zk_safe *m, const struct safe_sent *sent,
                        const struct zk_result *answer, struct group_outputs *out);

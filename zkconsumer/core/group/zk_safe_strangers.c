@@ -135,6 +135,58 @@ void safe_tell_deleted(struct zk_safe *m, const struct safe_partition *p, struct
                  p->topic->name, p->partition, by ? "; perhaps " : "", by ? by : "");
 }
 
+/* The registration of who had the partition before us, when it is another one now; NULL: it is not.
+ */
+static struct zk_view_registration *returned(const struct safe_partition *p,
+                                             const struct zk_view *v)
+{
+    size_t at = p->former && p->is_open ? zk_view_find(v, p->former->consumer_id) : SIZE_MAX;
+    if (at == SIZE_MAX || v->registrations[at]->session_id == p->former->session_id ||
+        !safe_is_unfenced(v->registrations[at]))
+        return NULL;
+    return v->registrations[at];
+}
+
+/* All that it had is told together, and it counts as who had it before in its new session, too. */
+static void tell_return(struct zk_safe *m, const struct zk_view *v, struct zk_view_registration *r,
+                        struct group_outputs *out)
+{
+    struct group_position *list = arena_alloc_array(&m->arena, m->partition_count, sizeof *list);
+    size_t count = 0;
+    for (size_t i = 0; i < m->partition_count; i++) {
+        struct safe_partition *p = m->partitions[i];
+        if (returned(p, v) != r)
+            continue;
+        if (list)
+            list[count++] =
+                (struct group_position){p->topic->name, p->partition, p->began, p->claim};
+        set_former(m, p, r);
+    }
+    if (count == 0)
+        return;
+    m->counts.returns++;
+    struct group_output *o = group_emit(out, GROUP_OUT_RETURNED);
+    o->returned.consumer_id = group_text(out, "%s", r->consumer_id);
+    o->returned.list = list;
+    o->returned.count = count;
+    group_notice(out, 4, "member", ZKC_OK,
+                 "member %s, which has no lease, is back in another session: unless it was "
+                 "restarted it has delivered %zu partitions meanwhile that are ours",
+                 r->consumer_id, count);
+}
+
+void safe_tell_returns(struct zk_safe *m, const struct zk_view *v, struct group_outputs *out)
+{
+    size_t told = 0;
+    for (size_t i = 0; i < m->partition_count && told < SAFE_RETURNS_MAX; i++) {
+        struct zk_view_registration *r = returned(m->partitions[i], v);
+        if (r) {
+            tell_return(m, v, r, out);
+            told++;
+        }
+    }
+}
+
 /* ---- who gave up ---- */
 
 void safe_end_audit(struct zk_safe *m)
@@ -148,34 +200,6 @@ static void audit_later(struct zk_safe *m, int64_t ms)
 {
     safe_end_audit(m);
     m->audit_at_ms = m->now_ms + ms;
-}
-
-static void forget_shorts(struct zk_safe *m)
-{
-    for (size_t i = 0; i < m->short_count; i++)
-        zk_view_registration_unref(m->shorts[i].who);
-    m->short_count = 0;
-}
-
-/* The view is decided on: it is what is looked at from now on. */
-void safe_acted(struct zk_safe *m, struct zk_view *v)
-{
-    size_t self = zk_view_find(v, m->consumer_id), first = SIZE_MAX;
-    bool has_unfenced = false;
-    zk_view_ref(v);
-    zk_view_unref(m->acted);
-    m->acted = v;
-    m->acted_strategy = m->strategy;
-    for (size_t i = 0; i < v->member_count; i++) {
-        has_unfenced |= safe_is_unfenced(v->registrations[i]);
-        if (first == SIZE_MAX && v->registrations[i]->content->registration.strategy)
-            first = i;
-    }
-    safe_end_audit(m);
-    if (has_unfenced && first == self)
-        audit_later(m, SAFE_AUDIT_MS);
-    else
-        forget_shorts(m);
 }
 
 /* The next topic of which a member without a lease should have something. */
@@ -234,7 +258,7 @@ static void found_short(struct zk_safe *m, size_t member, const struct assignmen
     s->free = count;
 }
 
-static void forget_seen(struct zk_safe *m, struct group_outputs *out)
+static void forget_unseen(struct zk_safe *m, struct group_outputs *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < m->short_count; i++) {
@@ -248,6 +272,30 @@ static void forget_seen(struct zk_safe *m, struct group_outputs *out)
     m->short_count = kept;
 }
 
+/* The view is decided on: it is what is looked at from now on. */
+void safe_acted(struct zk_safe *m, struct zk_view *v, struct group_outputs *out)
+{
+    size_t self = zk_view_find(v, m->consumer_id), first = SIZE_MAX;
+    bool has_unfenced = false;
+    zk_view_ref(v);
+    zk_view_unref(m->acted);
+    m->acted = v;
+    m->acted_strategy = m->strategy;
+    for (size_t i = 0; i < v->member_count; i++) {
+        has_unfenced |= safe_is_unfenced(v->registrations[i]);
+        if (first == SIZE_MAX && v->registrations[i]->content->registration.strategy)
+            first = i;
+    }
+    safe_end_audit(m);
+    if (has_unfenced && first == self) {
+        audit_later(m, SAFE_AUDIT_MS);
+        return;
+    }
+    for (size_t i = 0; i < m->short_count; i++)
+        m->shorts[i].is_seen = false;
+    forget_unseen(m, out);
+}
+
 static void end_round(struct zk_safe *m, const struct assignment *a, struct group_outputs *out)
 {
     for (size_t i = 0; i < m->short_count; i++)
@@ -255,7 +303,7 @@ static void end_round(struct zk_safe *m, const struct assignment *a, struct grou
     for (size_t i = 0; i < m->acted->member_count; i++)
         if (m->audit_free[i] > 0)
             found_short(m, i, a, out);
-    forget_seen(m, out);
+    forget_unseen(m, out);
     if (m->short_count > 0)
         audit_later(m, SAFE_AUDIT_AGAIN_MS);
     else
@@ -344,7 +392,9 @@ int64_t safe_audit_deadline_ms(const struct zk_safe *m)
 void safe_forget_strangers(struct zk_safe *m)
 {
     safe_end_audit(m);
-    forget_shorts(m);
+    for (size_t i = 0; i < m->short_count; i++)
+        zk_view_registration_unref(m->shorts[i].who);
+    m->short_count = 0;
     zk_view_unref(m->acted);
     m->acted = NULL;
 }
