@@ -230,6 +230,22 @@ def test_sessions_that_are_not_needed_are_closed(t):
     w.ours.finish()
 
 
+def test_a_server_with_a_smaller_limit(t):
+    """Nobody has told the member of the server's limit: at the first blip it says what is wrong, begins a
+    new session, and goes on."""
+    w = World(t, long_names(1000), settings=SAFE)
+    w.join("o")
+    w.owned("m-last", {0: "g_o-0"})
+    session = w.group.member_session("g_o")
+    w.proxy.cut("o")
+    wait_until_said(w.ours, "its jute.maxbuffer, of which zookeeper.jute.maxbuffer should tell")
+    give_partition(w.cluster, w.names[-1])
+    w.owned(w.names[-1], {0: "g_o-0"})
+    w.owned("m-last", {0: "g_o-0"})
+    assert w.group.member_session("g_o") != session
+    w.ours.finish()
+
+
 # ---- no session to be had ----
 
 def test_no_connection_for_watches(t):

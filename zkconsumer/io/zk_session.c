@@ -37,9 +37,10 @@
 #define SHORT_CONNECTIONS 5
 
 /* A server that cuts the connection so often, before it has answered anything, when the watches of
- * the session come to half of a packet: it will go on doing so, and each attempt makes the session
- * live on. */
-#define WATCH_CUTS_MAX 3
+ * the session come to a good part of a packet (its limit may be smaller than we were told): it will
+ * go on doing so, and each attempt makes the session live on. */
+#define WATCH_CUTS_MAX    3
+#define WATCH_PACKET_PART 8
 
 #define RESOLVE_INTERVAL_MS 5000
 #define RESOLVE_PATIENCE_MS 100 /* for other names, once one is known */
@@ -296,8 +297,8 @@ static void give_up_session(struct zk_session *s)
     zk_session_log(
         s, 3, "watches",
         "%s cuts each connection at the %zu watches that are set again, %zu bytes in one "
-        "packet (its jute.maxbuffer): the session 0x%" PRIx64 " is given up, and a new "
-        "one begun. Its nodes stay until the server ends it",
+        "packet (its jute.maxbuffer, of which zookeeper.jute.maxbuffer should tell): the session "
+        "0x%" PRIx64 " is given up, and a new one begun. Its nodes stay until the server ends it",
         s->client.server, s->watches.count, s->watches.bytes, (uint64_t)s->id);
     renew(s);
 }
@@ -315,7 +316,8 @@ static void connection_ended(struct zk_session *s)
     if (s->short_connections == 0)
         s->failing_since_ms = now;
     s->short_connections = s->has_answered ? 1 : s->short_connections + 1;
-    if (s->short_connections >= WATCH_CUTS_MAX && s->watches.bytes > s->request_bytes_max / 2) {
+    if (s->short_connections >= WATCH_CUTS_MAX &&
+        s->watches.bytes > s->request_bytes_max / WATCH_PACKET_PART) {
         give_up_session(s);
         return;
     }
