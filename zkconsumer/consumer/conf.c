@@ -366,6 +366,8 @@ static enum zkc_err set_by_name(zkc_conf *conf, const char *name, const char *va
     if (key)
         return set_key(conf, key, conf_key_alias(key, name), value, why);
     const struct conf_refused *refused = conf_refused_find(name);
+    if (refused && refused->default_value && strcmp(value, refused->default_value) == 0)
+        return ZKC_OK;
     if (refused)
         why_set(why, "%s: %s; remove it", name, refused->reason);
     else
@@ -523,9 +525,18 @@ static int64_t integer_of(const zkc_conf *conf, enum conf_key_id id)
     return strtoll(value_of(conf, id), NULL, 10);
 }
 
+/* What it acts as. */
+static int64_t used(enum conf_key_id id, int64_t value)
+{
+    const struct conf_key *key = &conf_keys[id];
+    if (!key->used_max)
+        return value;
+    return value < key->used_min ? key->used_min : value > key->used_max ? key->used_max : value;
+}
+
 static int int_of(const zkc_conf *conf, enum conf_key_id id)
 {
-    return (int)integer_of(conf, id);
+    return (int)used(id, integer_of(conf, id));
 }
 
 static bool is_word(const zkc_conf *conf, enum conf_key_id id, const char *word)
@@ -701,6 +712,21 @@ static void notice_aliases(const zkc_conf *conf, conf_notice_fn *notice, void *u
     }
 }
 
+static void notice_used(const zkc_conf *conf, conf_notice_fn *notice, void *user)
+{
+    for (size_t i = 0; i < CONF_KEYS; i++) {
+        if (!conf_keys[i].used_max)
+            continue;
+        int64_t value = integer_of(conf, (enum conf_key_id)i);
+        int64_t acts = used((enum conf_key_id)i, value);
+        char text[160];
+        snprintf(text, sizeof text, "%s=%" PRId64 " acts as %" PRId64, conf_keys[i].doc.name, value,
+                 acts);
+        if (acts != value)
+            notice(text, user);
+    }
+}
+
 struct zk_switches conf_switches(const struct conf_view *v)
 {
     static const enum zk_fence fences[] = {[CONF_FENCE_NONE] = ZK_FENCE_NONE,
@@ -786,6 +812,7 @@ enum zkc_err conf_read(const zkc_conf *conf, struct conf_view *out, conf_notice_
     if (!notice)
         return ZKC_OK;
     notice_aliases(conf, notice, user);
+    notice_used(conf, notice, user);
     if (!v.offsets_in_kafka && is_word(conf, KEY_DUAL_COMMIT_ENABLED, "true"))
         notice(
             "dual.commit.enabled=true acts with offsets.storage=kafka only: offsets are committed "

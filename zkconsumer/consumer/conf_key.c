@@ -17,6 +17,13 @@
         DOC(name_, "integer", #default_, #min_ " .. " #max_, aliases_, text_),                     \
             .type = CONF_INTEGER, .default_text = #default_, .min = min_, .max = max_              \
     }
+/* Kafka takes it from min_ to max_; it acts as if it were within used_min_ and used_max_. */
+#define INTEGER_USED(name_, default_, min_, max_, used_min_, used_max_, aliases_, text_)           \
+    {                                                                                              \
+        DOC(name_, "integer", #default_, #min_ " .. " #max_, aliases_, text_),                     \
+            .type = CONF_INTEGER, .default_text = #default_, .min = min_, .max = max_,             \
+            .used_min = used_min_, .used_max = used_max_                                           \
+    }
 #define INTEGER_FROM(name_, from_, from_name_, min_, max_, aliases_, text_)                        \
     {                                                                                              \
         DOC(name_, "integer", "= " from_name_, #min_ " .. " #max_, aliases_, text_),               \
@@ -93,8 +100,8 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "positions in memory are thrown away at a rebalance: even a partition that stays "
         "restarts at the last offset that was committed on request."),
     [KEY_AUTO_COMMIT_INTERVAL_MS] =
-        INTEGER("auto.commit.interval.ms", 60000, 1, 2147483647, "autocommit.interval.ms",
-                "Period of the timer commit."),
+        INTEGER_USED("auto.commit.interval.ms", 60000, 0, 2147483647, 1, 2147483647,
+                     "autocommit.interval.ms", "Period of the timer commit. 0 acts as 1."),
     [KEY_AUTO_OFFSET_RESET] = WORD(
         "auto.offset.reset", "largest", "smallest, largest, error", resets, "autooffset.reset",
         "Where to start without a committed offset, and where to go on when the broker says that "
@@ -137,10 +144,11 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "fetch.message.max.bytes", 1048576, 1, 2147483647, "max.partition.fetch.bytes, fetch.size",
         "How much of one partition a fetch asks for. Must hold the largest message (and the "
         "largest compressed set), or the partition stands still."),
-    [KEY_FETCH_MIN_BYTES] = INTEGER(
-        "fetch.min.bytes", 1, 1, 2147483647, "",
+    [KEY_FETCH_MIN_BYTES] = INTEGER_USED(
+        "fetch.min.bytes", 1, 0, 2147483647, 1, 2147483647, "",
         "The broker waits until it has this much to answer a fetch with, but not longer than "
-        "fetch.wait.max.ms."),
+        "fetch.wait.max.ms. 0 acts as 1: nothing comes later by it, and with 0 an idle broker "
+        "would be asked without a pause."),
     [KEY_FETCH_WAIT_MAX_MS] =
         INTEGER("fetch.wait.max.ms", 100, 0, 2147483647, "fetch.max.wait.ms",
                 "How long the broker may hold a fetch that it has nothing for."),
@@ -160,8 +168,9 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "loses its partitions, and the member its session; it joins again when the application "
         "next asks. 0: no limit. With compat nothing watches the application, as in Kafka 0.8."),
     [KEY_NUM_CONSUMER_FETCHERS] =
-        INTEGER("num.consumer.fetchers", 1, 1, 64, "",
-                "Connections for fetching to each broker, among which its partitions are divided."),
+        INTEGER("num.consumer.fetchers", 1, 1, 2147483647, "",
+                "Connections for fetching to each broker, among which its partitions are divided; "
+                "those that get none are not made."),
     [KEY_OFFSETS_CHANNEL_BACKOFF_MS] = INTEGER(
         "offsets.channel.backoff.ms", 1000, 0, 2147483647, "",
         "With offsets.storage=kafka: pause between two questions for the group's offset manager, "
@@ -171,7 +180,7 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "With offsets.storage=kafka: how long the offset manager may take to answer. When it is "
         "the very broker that was asked where it is, 3000 ms, as in Kafka 0.8.2."),
     [KEY_OFFSETS_COMMIT_MAX_RETRIES] = INTEGER(
-        "offsets.commit.max.retries", 5, 0, 1000000, "",
+        "offsets.commit.max.retries", 5, 0, 2147483647, "",
         "With offsets.storage=kafka. zookeeper.mode=compat: how often the commit at close is tried "
         "again; other commits are tried once, as in Kafka 0.8.2. safe: how often a commit of the "
         "application is tried again before it has failed; what is done with stays due."),
@@ -189,13 +198,15 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "How partitions are divided; all members of a group must use the same, and Kafka's "
         "members use range unless told otherwise. range: what Kafka's code does, the remainder "
         "to the first members; ceil: the published rule, N = partitions / threads rounded up; "
-        "roundrobin: as Kafka 0.8.2; auto: with zookeeper.mode=compat range, or ceil with "
+        "roundrobin: as Kafka 0.8.2, which refuses members that do not subscribe alike; with "
+        "zookeeper.mode=safe topics with the same threads are dealt together; auto: with "
+        "zookeeper.mode=compat range, or ceil with "
         "zookeeper.variant=documented; with safe ceil while every member of the group declares "
         "that it knows it, else range."),
-    [KEY_QUEUED_MAX_MESSAGE_CHUNKS] = INTEGER(
-        "queued.max.message.chunks", 2, 1, 10000, "queuedchunks.max",
+    [KEY_QUEUED_MAX_MESSAGE_CHUNKS] = INTEGER_USED(
+        "queued.max.message.chunks", 2, 1, 2147483647, 1, 10000, "queuedchunks.max",
         "How many fetched chunks (one partition's part of one answer) wait in a stream. Each "
-        "can be as large as fetch.message.max.bytes."),
+        "can be as large as fetch.message.max.bytes. More than 10000 act as 10000."),
     [KEY_REBALANCE_BACKOFF_MS] = INTEGER_FROM(
         "rebalance.backoff.ms", KEY_ZOOKEEPER_SYNC_TIME_MS, "zookeeper.sync.time.ms", 0, 2147483647,
         "", "Pause after an attempt to rebalance that failed. zookeeper.mode=compat only."),
@@ -205,8 +216,9 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "rebalance.backoff.ms it should exceed zookeeper.session.timeout.ms, or one crash can "
         "make the whole group give up. zookeeper.mode=compat only: safe never gives up."),
     [KEY_REFRESH_LEADER_BACKOFF_MS] =
-        INTEGER("refresh.leader.backoff.ms", 200, 1, 2147483647, "",
-                "Pause between two looks for the leaders of partitions that have none."),
+        INTEGER_USED("refresh.leader.backoff.ms", 200, 0, 2147483647, 1, 2147483647, "",
+                     "Pause between two looks for the leaders of partitions that have none. 0 acts "
+                     "as 1."),
     [KEY_SOCKET_RECEIVE_BUFFER_BYTES] =
         INTEGER("socket.receive.buffer.bytes", 65536, -1, 2147483647,
                 "receive.buffer.bytes, socket.buffersize",
@@ -283,7 +295,8 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "application to finish what it holds of it. Afterwards that is not committed any more, and "
         "the other member gets it again. Members of Kafka 0.8 give up after 6 seconds."),
     [KEY_ZOOKEEPER_JUTE_MAXBUFFER] = INTEGER(
-        "zookeeper.jute.maxbuffer", 1048575, 4096, 1073741824, "",
+        "zookeeper.jute.maxbuffer", 1048575,
+        4096, 1073741824, "",
         "The largest packet that the ZooKeeper servers take: their property jute.maxbuffer, which "
         "is "
         "also Java's default. No request is made larger, and a session gets no more watches than "
@@ -355,15 +368,18 @@ const struct conf_key conf_keys[CONF_KEYS] = {
 #define WITH_BYTES   "keys and values are bytes here; decode them in the application"
 
 static const struct conf_refused refused[] = {
-    {"bootstrap.servers", WITH_BROKERS, true},
-    {"broker.list", WITH_BROKERS, true},
-    {"metadata.broker.list", WITH_BROKERS, true},
-    {"fetcher.backoff.ms", "fetches wait at the broker (fetch.wait.max.ms), since Kafka 0.8", true},
-    {"group.instance.id", WITH_COORDINATOR, false},
-    {"heartbeat.interval.ms", WITH_COORDINATOR, true},
-    {"key.deserializer", WITH_BYTES, true},
-    {"shallowiterator.enable", "was removed in Kafka 0.8 (KAFKA-732)", false},
-    {"value.deserializer", WITH_BYTES, true},
+    {"bootstrap.servers", WITH_BROKERS, true, NULL},
+    {"broker.list", WITH_BROKERS, true, NULL},
+    {"metadata.broker.list", WITH_BROKERS, true, NULL},
+    {"fetcher.backoff.ms", "fetches wait at the broker (fetch.wait.max.ms), since Kafka 0.8", true,
+     NULL},
+    {"group.instance.id", WITH_COORDINATOR, false, NULL},
+    {"heartbeat.interval.ms", WITH_COORDINATOR, true, NULL},
+    {"key.deserializer", WITH_BYTES, true, NULL},
+    {"shallowiterator.enable",
+     "was removed in Kafka 0.8 (KAFKA-732): compressed messages are always taken apart", false,
+     "false"},
+    {"value.deserializer", WITH_BYTES, true, NULL},
 };
 
 const char *conf_key_alias(const struct conf_key *key, const char *name)

@@ -95,6 +95,7 @@ struct conf_key {
     enum conf_key_id default_from; /* when default_text is NULL and has_default_from */
     bool has_default_from;
     int64_t min, max;              /* CONF_INTEGER */
+    int64_t used_min, used_max;    /* it acts as if it were in these; both 0: as it is */
     const struct conf_word *words; /* CONF_WORD; ended by a NULL word */
 };
 
@@ -111,6 +112,7 @@ struct conf_refused {
     const char *name;
     const char *reason;
     bool is_harmless; /* leaving it out changes nothing here: skipped in files, with a warning */
+    const char *default_value; /* says what is so anyway: taken, and nothing comes of it */
 };
 const struct conf_refused *conf_refused_find(const char *name);
 

@@ -80,7 +80,14 @@ static const struct set_case {
     {"partition.assignment.strategy", "ceil", "ceil", NULL},
     {"partition.assignment.strategy", "rangee", NULL, "did you mean range?"}, /* KAFKA-2032 */
     {"partition.assignment.strategy", "RoundRobin", NULL, "did you mean roundrobin?"},
-    {"num.consumer.fetchers", "0", NULL, "1 .. 64"},
+    {"num.consumer.fetchers", "0", NULL, "1 .. 2147483647"},
+    /* Kafka has no ranges */
+    {"num.consumer.fetchers", "100", "100", NULL},
+    {"fetch.min.bytes", "0", "0", NULL},
+    {"offsets.commit.max.retries", "2147483647", "2147483647", NULL},
+    {"queued.max.message.chunks", "100000", "100000", NULL},
+    {"refresh.leader.backoff.ms", "0", "0", NULL},
+    {"auto.commit.interval.ms", "0", "0", NULL},
     {"log.level", "8", NULL, "0 .. 7"},
     {"debug", "zk,claim", "zk,claim", NULL},
     {"debug", "all", "all", NULL},
@@ -746,6 +753,44 @@ static void test_attempts_that_end_before_the_session(void **state)
     assert_int_equal(warned.count, 0); /* the product does not overflow */
 }
 
+/* Memory stays bounded, and nothing is done without a pause. */
+static void test_values_that_act_as_others(void **state)
+{
+    static const struct {
+        const char *name, *value, *notice;
+    } cases[] = {
+        {"auto.commit.interval.ms", "0", "auto.commit.interval.ms=0 acts as 1"},
+        {"fetch.min.bytes", "0", "fetch.min.bytes=0 acts as 1"},
+        {"queued.max.message.chunks", "100000", "queued.max.message.chunks=100000 acts as 10000"},
+        {"refresh.leader.backoff.ms", "0", "refresh.leader.backoff.ms=0 acts as 1"},
+    };
+    zkc_conf *conf = *state;
+    struct warned warned;
+    set(conf, "zookeeper.connect", "a:1");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        set(conf, cases[i].name, cases[i].value);
+    struct conf_view v = read_view(conf, &warned);
+    assert_int_equal(warned.count, ARRAY_LEN(cases));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_string_equal(warned.text[i], cases[i].notice);
+    assert_int_equal(v.auto_commit_interval_ms, 1);
+    assert_int_equal(v.fetch_bytes_min, 1);
+    assert_int_equal(v.queued_chunks_max, 10000);
+    assert_int_equal(v.refresh_leader_backoff_ms, 1);
+}
+
+/* In files of 0.7; see also the list of what is refused. */
+static void test_shallow_iterators(void **state)
+{
+    zkc_conf *conf = *state;
+    char why[200];
+    assert_int_equal(zkc_conf_set(conf, "shallowiterator.enable", "false", why, sizeof why),
+                     ZKC_OK);
+    assert_int_equal(zkc_conf_set(conf, "shallowiterator.enable", "true", why, sizeof why),
+                     ZKC_ERR_CONFIG);
+    assert_non_null(strstr(why, "KAFKA-732"));
+}
+
 static void test_other_names_are_noticed_once(void **state)
 {
     zkc_conf *conf = *state;
@@ -816,6 +861,8 @@ int main(void)
         T(test_a_poll_limit_in_compat_is_told),
         cmocka_unit_test(test_settings_of_the_other_mode),
         T(test_attempts_that_end_before_the_session),
+        T(test_values_that_act_as_others),
+        T(test_shallow_iterators),
         T(test_other_names_are_noticed_once),
         T(test_without_memory),
     };
