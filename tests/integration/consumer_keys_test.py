@@ -1,5 +1,5 @@
 """Keys of 0.8.2's consumer that shape how it fetches: what they do can be seen."""
-from lib.testing import both_modes_long
+from lib.testing import both_modes, both_modes_long
 from lib.waiting import wait_for
 
 SETTINGS = {"zookeeper.session.timeout.ms": 3000, "auto.commit.interval.ms": 200,
@@ -57,4 +57,100 @@ def test_queue_of_a_stream(t):
         members.process.send("take %s -1" % name)
         got = members.wait_for_messages(400, name)
         expect("offsets", [m.offset for m in got], list(range(400)))
+    members.finish()
+
+
+# ---- on the wire to the broker ----
+
+def behind_a_proxy(t, partitions=1):
+    """A cluster whose broker is reached through a proxy that sees all requests; and members of g."""
+    proxy = t.kafka_proxy()
+    cluster = t.cluster(advertised_ports={0: proxy.port("b0")}, start=False,
+                        zookeeper_properties=TICK)
+    proxy.server = cluster.brokers[0].listen_address
+    cluster.start()
+    cluster.create_topic("t", partitions)
+    t.producer(cluster).send_numbered("t", partitions, 5)
+    return cluster, proxy, t.our_members(cluster, "g")
+
+
+@both_modes
+def test_what_a_fetch_says(t):
+    """client.id, fetch.min.bytes and fetch.wait.max.ms are in each fetch, as are their defaults."""
+    _, proxy, members = behind_a_proxy(t)
+    wanted = {"plain": ({}, ("g-plain", 100, 1)),  # the group
+              "told": ({"client.id": "billing-7", "fetch.min.bytes": 7777, "fetch.wait.max.ms": 250},
+                       ("billing-7", 250, 7777)),
+              "zero": ({"fetch.min.bytes": 0}, ("g-zero", 100, 1))}
+    for name, (keys, said) in wanted.items():
+        before = len(proxy.seen)
+        members.open(name, {**SETTINGS, **keys, "auto.offset.reset": "smallest"}, group="g-" + name)
+        members.streams(name, t=1)
+        members.wait_for_messages(5, name)
+        mine = [r for r in proxy.seen[before:] if r.client == said[0]]
+        fetches = {(r.client, r.wait_ms, r.bytes_min) for r in mine if r.op == "Fetch"}
+        expect("fetches of " + name, fetches, {said})
+        expect("metadata requests of " + name, "Metadata" in {r.op for r in mine}, True)
+        members.close_wait(name)
+    members.finish()
+
+
+@both_modes
+def test_a_broker_that_does_not_answer(t):
+    """socket.timeout.ms: then the connection is given up, and another one made."""
+    _, proxy, members = behind_a_proxy(t)
+    members.open("a", {**SETTINGS, "socket.timeout.ms": 700, "auto.offset.reset": "smallest"})
+    members.streams("a", t=1)
+    members.wait_for_messages(5, "a")
+    proxy.hold("b0", op="Fetch")
+    before = proxy.count("Fetch")
+    # each of them on a connection of its own: the default of 30 s is as long as we wait
+    wait_for(lambda: proxy.count("Fetch") >= before + 3, "further fetches", 25)
+    proxy.go("b0")
+    members.finish()
+
+
+def test_an_offset_manager_that_does_not_answer(t):
+    """offsets.channel.socket.timeout.ms: the question is put again; offsets.commit.max.retries: so often
+    is the commit at close."""
+    cluster, proxy, members = behind_a_proxy(t)
+    keys = {**SETTINGS, "auto.offset.reset": "smallest", "offsets.storage": "kafka",
+            "dual.commit.enabled": "false", "offsets.channel.socket.timeout.ms": 300,
+            "offsets.channel.backoff.ms": 50, "auto.commit.interval.ms": 3600000,
+            "zookeeper.mode": "compat"}
+    for name, retries in (("two", 2), ("none", 0)):
+        members.open(name, {**keys, "offsets.commit.max.retries": retries}, group="g-" + name)
+        proxy.hold("b0", op="OffsetFetch")
+        before = proxy.count("OffsetFetch")
+        members.streams(name, t=1)
+        wait_for(lambda: proxy.count("OffsetFetch") >= before + 2, "a second question of " + name, 9)
+        proxy.go("b0")
+        members.wait_for_messages(5, name)
+        proxy.hold("b0", op="OffsetCommit")
+        before = proxy.count("OffsetCommit")
+        members.close_wait(name)
+        expect("commits of %s at close" % name, proxy.count("OffsetCommit") - before, 1 + retries)
+        proxy.go("b0")
+    members.finish()
+
+
+@both_modes
+def test_internal_topics(t):
+    """exclude.internal.topics: a filter that matches everything has __consumer_offsets only without it."""
+    cluster = t.cluster(zookeeper_properties=TICK)
+    cluster.create_topic("t", 1)
+    cluster.create_topic("__consumer_offsets", 2)
+    members = t.our_members(cluster, "g")
+    for name, keys, owned in (("default", {}, {"t"}),
+                              ("true", {"exclude.internal.topics": "true"}, {"t"}),
+                              ("false", {"exclude.internal.topics": "false"},
+                               {"t", "__consumer_offsets"})):
+        group = t.group(cluster, "g-" + name)
+        members.open(name, {**SETTINGS, **keys}, group="g-" + name)
+        members.filter(name, "white_list", 1, ".*")
+        for topic in owned:
+            group.wait_until_owned(topic, 1 if topic == "t" else 2)
+        expect("owned with %s" % name,
+               {topic for topic in ("t", "__consumer_offsets") if group.owners(topic)}, owned)
+        members.close_wait(name)
     members.finish()

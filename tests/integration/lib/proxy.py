@@ -442,17 +442,32 @@ class ZooKeeperProxy(Proxy):
 
 
 class KafkaProxy(Proxy):
-    """Between clients and one broker."""
+    """Between clients and one broker. `seen`: all requests, in the order in which they came, held ones
+    too; with `op`, `client`, and of a Fetch `wait_ms` and `bytes_min`."""
 
     _APIS = {0: "Produce", 1: "Fetch", 2: "ListOffsets", 3: "Metadata", 8: "OffsetCommit",
              9: "OffsetFetch", 10: "FindCoordinator", 11: "JoinGroup", 12: "Heartbeat",
              13: "LeaveGroup", 14: "SyncGroup", 18: "ApiVersions"}
 
+    def __init__(self, server):
+        super().__init__(server)
+        self.seen = []
+
     def read_request(self, link, frame):
         api, _, correlation = struct.unpack_from(">hhi", frame) if len(frame) >= 8 else (-1, 0, 0)
         request = _Request(self._APIS.get(api, str(api)))
         request.correlation = correlation
+        request.client, request.wait_ms, request.bytes_min = None, None, None
+        if len(frame) >= 10:
+            size = max(struct.unpack_from(">h", frame, 8)[0], 0)
+            request.client = frame[10:10 + size].decode(errors="replace")
+            if request.op == "Fetch" and len(frame) >= 22 + size:
+                _, request.wait_ms, request.bytes_min = struct.unpack_from(">iii", frame, 10 + size)
+        self.seen.append(request)
         return request
+
+    def count(self, op):
+        return len([request for request in self.seen if request.op == op])
 
     def passed_up(self, link, request):
         link.pending.append(request)
