@@ -1,5 +1,6 @@
 """A group in safe mode whose members come, go, are killed and restarted, stopped (SIGSTOP), and lose their
-links to ZooKeeper at random; the account at the end is exact. What the members say and what ZooKeeper
+links to ZooKeeper at random; in the long one ZooKeeper and the broker are restarted, too; the account at the
+end is exact. What the members say and what ZooKeeper
 was told are checked together (zkstudy check). CHURN_SEED=n repeats a story's choices (the seed is
 printed)."""
 import collections
@@ -8,9 +9,13 @@ import os
 import random
 import time
 
+from kazoo.exceptions import KazooException
+
 from lib.members import run
+from lib.producer import kcat_read
 from lib.recorder import Recorder
 from lib.testing import long, timeout
+from lib.waiting import wait_for
 from safe_group_test import World
 
 NAMES = ["m%d" % number for number in range(1, 7)]
@@ -18,6 +23,7 @@ LIVES = ["life%d" % number for number in range(1, 401)]
 MEMBERS_MIN, MEMBERS_MAX = 2, 4
 PARTITIONS, RATE = 12, 5
 SETTLE_EVERY_S = 15
+SERVER_CHANCE, SERVER_AWAY_MAX_S = 0.04, 4
 WOUND_MAX_S = 7  # a session lasts 3 s: some outlive it, some do not
 
 
@@ -38,7 +44,8 @@ class Links:
 
 
 class Churn(World):
-    def __init__(self, t, seed):
+    def __init__(self, t, seed, are_servers_restarted):
+        self.are_servers_restarted = are_servers_restarted
         self.origin_ns = time.monotonic_ns()
         super().__init__(t, PARTITIONS, RATE)
         self.dice, self.wounds = random.Random(seed), {}  # name -> (when it is to end, how)
@@ -79,6 +86,9 @@ class Churn(World):
                 self.settled()
 
     def act(self):
+        if self.are_servers_restarted and self.dice.random() < SERVER_CHANCE:
+            self.restart_server()
+            return
         sound = sorted(name for name in set(self.there) - set(self.wounds) if self.is_traced(name))
         acts = [self.kill, self.restart, self.stop, self.stop, self.cut, self.cut, self.silence,
                 self.silence, self.shut_out, self.slow] if len(sound) > 1 else []
@@ -91,6 +101,25 @@ class Churn(World):
             act = self.restart
         absent = sorted(set(NAMES) - set(self.there))
         self.done(act.__name__, act, self.dice.choice(absent if act == self.join else sound))
+
+    def restart_server(self):
+        """ZooKeeper or the broker, in order or by force; away for less or more than a session lasts."""
+        server = self.dice.choice(["ZooKeeper", "broker"])
+        how = self.dice.choice(["stop", "kill"])
+        self.done("%s %s" % (how, server), lambda _: None, "")
+        getattr(self.cluster.zookeeper if server == "ZooKeeper" else self.cluster.brokers[0], how)()
+        time.sleep(self.dice.uniform(0, SERVER_AWAY_MAX_S))
+        if server == "ZooKeeper":
+            self.cluster.zookeeper.start()
+            wait_for(self.is_answered, "the test's own client to be back", 60)
+        else:
+            self.cluster.restart_broker(0)
+
+    def is_answered(self):
+        try:
+            return self.cluster.zk.get_children("/")
+        except KazooException as error:  # its session may have ended, too
+            raise AssertionError(repr(error)) from error
 
     def is_traced(self, name):
         """Of who is killed before it has written a line the checkers would know nothing."""
@@ -136,6 +165,13 @@ class Churn(World):
         self.wound(name, lambda _: process.command("work", name, 0))
 
     # ---- the account ----
+
+    def written(self):
+        """All that the log has: what the producer sent again after an error may be there twice."""
+        sent = super().written()
+        log = {(partition, offset) for partition, offset, _ in kcat_read(self.cluster, "t")}
+        assert sent <= log, sorted(sent - log)[:5]
+        return log
 
     def check_traces(self):
         truth, capture = self.t.folder / "writes.trace", self.proxy.recorder.stop()
@@ -197,10 +233,10 @@ class Churn(World):
                 counts[partition, offset] += 1
 
 
-def churn(t, seconds):
+def churn(t, seconds, are_servers_restarted=False):
     seed = int(os.environ.get("CHURN_SEED") or random.randrange(1000000))
     print("CHURN_SEED=%d" % seed, flush=True)
-    world = Churn(t, seed)
+    world = Churn(t, seed, are_servers_restarted)
     world.churn(seconds)
     world.end(duplicates_max=float("inf"))  # which are accounted for one by one
 
@@ -213,4 +249,4 @@ def test_a_minute(t):
 @long
 @timeout(1500)
 def test_ten_minutes(t):
-    churn(t, 600)
+    churn(t, 600, are_servers_restarted=True)

@@ -96,9 +96,13 @@ class World:
         processes = {id(p): p for p in [*self.gone, *self.there.values()]}
         return [m for process in processes.values() for m in process.messages()]
 
+    def written(self):
+        """Ends the traffic; {(partition, offset)} of all there is."""
+        return set(self.traffic.stop())
+
     def end(self, duplicates_max=0, **traces):
         """Everything is delivered, everybody leaves; the account."""
-        written = set(self.traffic.stop())
+        written = self.written()
         wait_for(lambda: written <= {(m.partition, m.offset) for m in self.messages()},
                  "the last messages", 60)
         for name in sorted(self.there):
