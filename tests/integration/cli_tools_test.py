@@ -1,6 +1,7 @@
 """Our tools under Kafka's names beside Kafka's own, on one live cluster: what people parse is equal; exit
 statuses are honest where Kafka's are not."""
 import json
+import pathlib
 import socket
 import subprocess
 
@@ -8,6 +9,8 @@ from lib.kafka_tools import kafkas, ours
 from lib.members import program, run
 from lib.waiting import wait_for
 from lib.world import expect, expect_in
+
+RECORDED = pathlib.Path(__file__).parents[1] / "vectors" / "zookeeper" / "tools-znodes.jsonl"
 
 
 class Billing:
@@ -140,6 +143,61 @@ def test_offsets_out_and_in(t):
         expect((done.returncode, done.stdout.splitlines()), (0, [want % ("clicks", 0, 3), want % ("orders", 1, 4)]))
         expect_in("[orders,0]: ", done.stderr)
         assert "odd" not in done.stderr, done.stderr
+
+
+def recorded_nodes(*tools):
+    """{path: (data, version)} that these tools of 0.8.2.2 made, from the recording of their operations."""
+    nodes, mark = {}, None
+    for line in RECORDED.read_text().splitlines():
+        done = json.loads(line)
+        mark = done.get("mark", mark)
+        if mark not in tools or "mark" in done or "err" in done:
+            continue
+        version = nodes[done["path"]][1] + 1 if done["op"] == "setData" else 0
+        data = None if done["data"] is None else done["data"].encode()
+        nodes[done["path"]] = (data, version)
+    return nodes
+
+
+def test_tools_make_the_nodes_of_kafkas(t):
+    """ImportZkOffsets and UpdateOffsetsInZK leave what was recorded of Kafka's, down to versions; an
+    empty line ends what is imported, which ours says."""
+    world = Billing(t)
+    world.stop_member()
+    world.send("orders", [(1, None, b"6"), (1, None, b"7")])
+
+    def nodes(group):
+        paths, there = ["/consumers/" + group], {}
+        for path in paths:
+            data, stat = world.zk.get(path)
+            there[path] = (data, stat.version)
+            paths += [path + "/" + child for child in world.zk.get_children(path)]
+        return there
+
+    world.zk.create("/consumers/imp")
+    line = "/consumers/imp/offsets/orders/%d:%d\n"
+    path = t.folder / "in.txt"
+    for text, told in ((line % (0, 3) + line % (1, 4), ""),
+                       (line % (0, 8) + "\n" + line % (1, 9), "line 2 is empty and ends what is read")):
+        path.write_text(text)
+        done = ours("ImportZkOffsets", "--zkconnect", world.connect, "--input-file", path)
+        expect((done.code, told in done.err), (0, True))
+    expect(nodes("imp"), {"/consumers/imp": (b"", 0), **recorded_nodes("ImportZkOffsets")})
+    config = t.folder / "upd.properties"
+    config.write_text("zookeeper.connect=%s\ngroup.id=upd\n" % world.connect)
+    for where in ("latest", "earliest"):
+        expect(ours("UpdateOffsetsInZK", where, config, "orders").code, 0)
+    expect(nodes("upd"), recorded_nodes("UpdateOffsetsInZK"))
+
+
+def test_the_list_of_classes(t):
+    for word in ("--help", "-h"):
+        done = ours("kafka-run-class", word)
+        expect((done.code, done.err), (0, ""))
+        expect_in("kafka.tools.ImportZkOffsets", done.out)
+    done = ours("kafka-run-class", "kafka.tools.Nothing")
+    expect((done.code, done.out), (1, ""))
+    expect_in("kafka.tools.ImportZkOffsets", done.err)
 
 
 def test_reset(t):

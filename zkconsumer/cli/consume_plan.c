@@ -141,7 +141,9 @@ const struct cli_option consume_options[OPTIONS] = {
     [FORMATTER] = {"formatter", 0, "CLASS", false,
                    "Kafka's: kafka.tools.DefaultMessageFormatter, NoOpMessageFormatter or "
                    "ChecksumMessageFormatter."},
-    [SKIP] = {"skip-message-on-error", 0, NULL, false, "Kafka's; without effect here."},
+    [SKIP] = {"skip-message-on-error", 0, NULL, false,
+              "Kafka's; without effect here, which is said: a message that cannot be read is "
+              "reported and passed in any case."},
     [CSV] = {"csv-reporter-enabled", 0, NULL, false,
              "Kafka's; refused: --metrics serves the numbers."},
     [METRICS_DIR] = {"metrics-dir", 0, "FOLDER", false, "Kafka's; refused with the above."},
@@ -436,6 +438,10 @@ static bool read_exec(struct consume_plan *plan, const struct cli_args *args)
     plan->exec_timeout_ms = 60000;
     plan->metrics = cli_args_text(args, METRICS, NULL);
     plan->deletes_group = cli_args_has(args, DELETE_OFFSETS);
+    if (cli_args_has(args, SKIP))
+        report_warning(
+            "--skip-message-on-error has no effect here: a message that cannot be read is "
+            "reported and passed in any case");
     if (cli_args_has(args, CSV) || cli_args_has(args, METRICS_DIR)) {
         report_error("there are no metrics as CSV files; --metrics=HOST:PORT serves them");
         return false;

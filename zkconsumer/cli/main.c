@@ -177,21 +177,37 @@ static enum cli_exit run_command(const struct cli_command *command, const char *
     return code;
 }
 
-static enum cli_exit run_class(int argc, char *const *argv)
+static void append_classes(struct buf *out)
 {
     struct cli_commands all = commands_all();
-    const struct cli_command *command = argc ? commands_find_kafka(all, argv[0]) : NULL;
+    for (size_t i = 0; i < all.count; i++) {
+        const char *class = all.list[i]->kafka ? strstr(all.list[i]->kafka, "kafka.tools.") : NULL;
+        if (class)
+            buf_appendf(out, "  %s\n      %s\n", class, all.list[i]->summary);
+    }
+}
+
+static enum cli_exit run_class(int argc, char *const *argv)
+{
+    const struct cli_command *command = argc ? commands_find_kafka(commands_all(), argv[0]) : NULL;
     if (command)
         return run_command(command, argv[0], argc - 1, argv + 1);
+    if (argc && (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0))
+        return print_version();
+    bool is_help = argc && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
+    struct buf text;
+    buf_init(&text, HELP_BYTES_MAX);
+    if (is_help)
+        buf_append_text(&text, "Usage: kafka-run-class CLASS [OPTION ...]\n\nClasses:\n");
+    append_classes(&text);
+    if (is_help)
+        return print(&text);
     if (argc)
         report_error("there is no class %s here; there are:", argv[0]);
     else
         report_error("which class? There are:");
-    for (size_t i = 0; i < all.count; i++) {
-        const char *class = all.list[i]->kafka ? strstr(all.list[i]->kafka, "kafka.tools.") : NULL;
-        if (class)
-            fprintf(stderr, "  %s\n      %s\n", class, all.list[i]->summary);
-    }
+    fputs(buf_text(&text) ? buf_text(&text) : "", stderr);
+    buf_deinit(&text);
     return CLI_FAILED;
 }
 

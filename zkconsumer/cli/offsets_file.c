@@ -144,6 +144,19 @@ static bool parse_line(char *text, struct line *out)
     return out->where.kind == ZK_PATH_OFFSET;
 }
 
+/* As Kafka's ImportZkOffsets does, up to the first empty line; what stands behind it is told. */
+static void warn_of_rest(const char *path, size_t number, const char *rest)
+{
+    size_t lines = 0;
+    for (const char *at = rest; at && *at; at = strchr(at, '\n'), at += at != NULL)
+        lines += *at != '\n' && *at != '\r';
+    if (lines)
+        report_warning(
+            "%s, line %zu is empty and ends what is read, as in Kafka: %zu lines behind it "
+            "are left out",
+            path, number, lines);
+}
+
 /* NULL, with the number of the line reported, if one of them is odd: then nothing is written. */
 static struct line *parse_lines(struct admin *a, const char *path, char *text, size_t *count)
 {
@@ -163,8 +176,10 @@ static struct line *parse_lines(struct admin *a, const char *path, char *text, s
         size_t len = strlen(line);
         if (len && line[len - 1] == '\r')
             line[--len] = 0;
-        if (!len)
-            continue;
+        if (!len) {
+            warn_of_rest(path, number, at);
+            break;
+        }
         if (!parse_line(line, &list[(*count)++])) {
             report_error("%s, line %zu: expected /consumers/GROUP/offsets/TOPIC/PARTITION:OFFSET; "
                          "nothing was written",

@@ -2,15 +2,21 @@
 #ifndef ZKC_CLI_PERF_H
 #define ZKC_CLI_PERF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Milliseconds since 1970. */
 int64_t perf_now_ms(void);
 
-/* "2015-02-26 21:33:20:001", local time, as Kafka's default date-format. */
-void perf_format_time(int64_t ms, char *room, size_t size);
-#define PERF_TIME_SIZE 40
+/* --date-format, a pattern of Java's SimpleDateFormat: y M d H m s S in numbers, text in '...' and
+ * what is no letter as it is. Anything else is reported; false. Kafka's default: */
+#define PERF_DATE_FORMAT "yyyy-MM-dd HH:mm:ss:SSS"
+bool perf_check_date_format(const char *pattern);
+
+/* Local time by a pattern that was checked: "2015-02-26 21:33:20:001". */
+#define PERF_TIME_SIZE 160
+void perf_format_time(int64_t ms, const char *pattern, char room[PERF_TIME_SIZE]);
 
 #define PERF_MB (1024.0 * 1024.0)
 

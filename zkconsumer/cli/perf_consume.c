@@ -35,6 +35,7 @@ enum {
     HIDE_HEADER,
     SILENCE,
     PROPERTY,
+    DATE_FORMAT,
     IGNORED,
     QUIET,
     VERBOSE,
@@ -64,8 +65,11 @@ static const struct cli_option options[OPTIONS] = {
     [SILENCE] = {"timeout-ms consumer.timeout.ms", 0, "MS", false,
                  "End when no message has come for so long. Default: 5000."},
     [PROPERTY] = {"property", 'X', "KEY=VALUE", true, "A setting of the consumer."},
-    [IGNORED] = {"date-format batch-size compression-codec message-size", 0, "VALUE", true,
-                 "Kafka's; without effect here."},
+    [DATE_FORMAT] = {"date-format", 0, "PATTERN", false,
+                     "How times are written, as for Java's SimpleDateFormat, in numbers. "
+                     "Default: " PERF_DATE_FORMAT "."},
+    [IGNORED] = {"batch-size compression-codec message-size", 0, "VALUE", true,
+                 "Kafka's; without effect here, which is said."},
     [QUIET] = OPTION_QUIET,
     [VERBOSE] = OPTION_VERBOSE,
     [HELP] = OPTION_HELP,
@@ -79,6 +83,7 @@ static const struct cli_option options[OPTIONS] = {
 struct perf {
     zkc_conf *conf; /* owned */
     const char *topic;
+    const char *date_format;
     char group[ZK_NAME_MAX + 1];
     bool is_throwaway, hides_header, shows_details;
     int64_t messages, threads, interval, silence_ms;
@@ -108,7 +113,7 @@ static void tell_details(struct thread *t, int64_t now)
     struct perf *p = t->perf;
     char time[PERF_TIME_SIZE];
     double seconds = perf_seconds(t->told_ms, now);
-    perf_format_time(now, time, sizeof time);
+    perf_format_time(now, p->date_format, time);
     pthread_mutex_lock(&p->output_lock);
     buf_appendf(&p->out.buf, "%s, %d, %" PRId64 ", %.4f, %.4f, %" PRId64 ", %.4f\n", time,
                 t->number, p->fetch_bytes, (double)t->bytes / PERF_MB,
@@ -141,8 +146,8 @@ static void append_totals(struct perf *p)
     double seconds = perf_seconds(p->start_ms, end_ms), mb = (double)p->bytes / PERF_MB;
     if (p->shows_details)
         return;
-    perf_format_time(p->start_ms, start, sizeof start);
-    perf_format_time(end_ms, end, sizeof end);
+    perf_format_time(p->start_ms, p->date_format, start);
+    perf_format_time(end_ms, p->date_format, end);
     buf_appendf(&p->out.buf, "%s, %s, %" PRId64 ", %.4f, %.4f, %" PRId64 ", %.4f\n", start, end,
                 p->fetch_bytes, mb, mb / seconds, (int64_t)p->total, (double)p->total / seconds);
 }
@@ -268,6 +273,11 @@ static bool read_plan(struct perf *p, const struct cli_args *args)
     p->topic = cli_args_text(args, TOPIC, "");
     if (!names_check_topic(p->topic))
         return false;
+    p->date_format = cli_args_text(args, DATE_FORMAT, PERF_DATE_FORMAT);
+    if (!perf_check_date_format(p->date_format))
+        return false;
+    if (cli_args_has(args, IGNORED))
+        report_warning("--batch-size, --compression-codec and --message-size have no effect here");
     p->hides_header = cli_args_has(args, HIDE_HEADER);
     p->shows_details = cli_args_has(args, DETAILED);
     p->conf = consume_conf_new();

@@ -33,6 +33,7 @@ enum {
     HIDE_HEADER,
     DETAILED,
     PROPERTY,
+    DATE_FORMAT,
     IGNORED,
     IGNORED_FLAGS,
     TIMEOUT,
@@ -61,11 +62,14 @@ static const struct cli_option options[OPTIONS] = {
     [HIDE_HEADER] = {"hide-header", 0, NULL, false, "The numbers only."},
     [DETAILED] = {"show-detailed-stats", 0, NULL, false, "Kafka's; it changes nothing there, too."},
     [PROPERTY] = {"property", 'X', "KEY=VALUE", true, "A setting of librdkafka."},
-    [IGNORED] = {"threads reporting-interval date-format producer-num-retries "
+    [DATE_FORMAT] = {"date-format", 0, "PATTERN", false,
+                     "How times are written, as for Java's SimpleDateFormat, in numbers. "
+                     "Default: " PERF_DATE_FORMAT "."},
+    [IGNORED] = {"threads reporting-interval producer-num-retries "
                  "producer-retry-backoff-ms request-timeout-ms metrics-dir",
-                 0, "VALUE", true, "Kafka's; without effect here."},
+                 0, "VALUE", true, "Kafka's; without effect here, which is said."},
     [IGNORED_FLAGS] = {"new-producer csv-reporter-enabled", 0, NULL, true,
-                       "Kafka's; without effect here."},
+                       "Kafka's; without effect here, which is said."},
     [TIMEOUT] = {"timeout", 0, "MS", false,
                  "How long ZooKeeper, and each message, may take. Default: 30000."},
     [QUIET] = OPTION_QUIET,
@@ -79,6 +83,7 @@ static const struct cli_option options[OPTIONS] = {
 struct plan {
     struct arena words;
     const char **topics;
+    const char *date_format;
     size_t topic_count;
     int64_t messages, size, first_id, batch, gap_ms, timeout_ms;
     int64_t codec;
@@ -168,9 +173,16 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
         .is_numbered = cli_args_has(args, INITIAL_ID),
         .is_sync = cli_args_has(args, SYNC),
         .hides_header = cli_args_has(args, HIDE_HEADER),
+        .date_format = cli_args_text(args, DATE_FORMAT, PERF_DATE_FORMAT),
     };
     arena_init(&plan->words, WORDS_BYTES_MAX);
-    if (!report_needs(args, TOPICS, example) || !report_needs(args, MESSAGES, example) ||
+    if (cli_args_has(args, IGNORED) || cli_args_has(args, IGNORED_FLAGS))
+        report_warning(
+            "of Kafka's options --threads, --reporting-interval, --producer-num-retries, "
+            "--producer-retry-backoff-ms, --request-timeout-ms, --metrics-dir, "
+            "--new-producer and --csv-reporter-enabled have no effect here");
+    if (!perf_check_date_format(plan->date_format) || !report_needs(args, TOPICS, example) ||
+        !report_needs(args, MESSAGES, example) ||
         (!cli_args_has(args, ZOOKEEPER) && !report_needs(args, BROKERS, example)) ||
         !report_takes_no_operands(args))
         return false;
@@ -242,8 +254,8 @@ static void append_line(const struct plan *plan, const struct totals *t, struct 
 {
     char start[PERF_TIME_SIZE], end[PERF_TIME_SIZE];
     double seconds = perf_seconds(t->start_ms, t->end_ms), mb = (double)t->bytes / PERF_MB;
-    perf_format_time(t->start_ms, start, sizeof start);
-    perf_format_time(t->end_ms, end, sizeof end);
+    perf_format_time(t->start_ms, plan->date_format, start);
+    perf_format_time(t->end_ms, plan->date_format, end);
     if (!plan->hides_header)
         buf_append_text(out, "start.time, end.time, compression, message.size, batch.size, "
                              "total.data.sent.in.MB, MB.sec, total.data.sent.in.nMsg, nMsg.sec\n");

@@ -70,7 +70,9 @@ static const struct cli_option options[OPTIONS] = {
                    "ChecksumMessageFormatter."},
     [PROPERTY] = {"property", 'X', "KEY=VALUE", true,
                   "Of the formatter: print.key, key.separator, line.separator, topic."},
-    [SKIP] = {"skip-message-on-error", 0, NULL, false, "Kafka's; without effect here."},
+    [SKIP] = {"skip-message-on-error", 0, NULL, false,
+              "Kafka's, of formatters that fail; without effect here, which is said: no message "
+              "makes ours fail."},
     [QUIET] = OPTION_QUIET,
     [VERBOSE] = OPTION_VERBOSE,
     [HELP] = OPTION_HELP,
@@ -155,6 +157,9 @@ static bool read_plan(struct plan *plan, const struct cli_args *args)
         .prints_offsets = cli_args_has(args, PRINT_OFFSETS),
         .is_kafkas = args->called_as != NULL,
     };
+    if (cli_args_has(args, SKIP))
+        report_warning(
+            "--skip-message-on-error has no effect here: no message makes a formatter fail");
     if (!report_needs(args, BROKERS, example) || !report_needs(args, TOPIC, example) ||
         !report_needs(args, PARTITION, example) || !report_takes_no_operands(args))
         return false;
