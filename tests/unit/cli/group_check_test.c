@@ -242,7 +242,10 @@ static const struct group_case cases[] = {
      .member_count = 1,
      .partitions = {OWNED(0, "g_f-0", 4), OWNED(1, NULL, 0)},
      .partition_count = 2,
-     .want = "unowned: [t,1] has no owner\n"},
+     .want =
+         "gave_up: member g_f has 1 of its share of 2, and 1 of it is with nobody: it has given "
+         "up, or is about to try again\n"
+         "unowned: [t,1] has no owner\n"},
     {.name = "nor is whose thread it is",
      .members = {MEMBER_A,
                  {.consumer_id = "g_f",
