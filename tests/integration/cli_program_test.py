@@ -302,7 +302,7 @@ def test_a_healthy_group(t):
         ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "OWNER"],
         ["g", "t", "0", "10", "12", "2", "g_a-0"],
         ["g", "t", "1", "7", "7", "0", "g_b-0"]])
-    expect(lines[5], ["g_a", hex(world.a.client_id[0]), "compat", "unknown", "t:1"])
+    expect(lines[5], ["g_a", hex(world.a.client_id[0]), "compat", "unknown", "1", "1", "1", "t:1"])
     code, out, err = world.describe("--json")
     expect((code, err), (0, ""))
     group = json.loads(out)
@@ -343,6 +343,8 @@ def test_what_is_wrong_with_a_group(t):
     code, out, err = world.describe()
     expect((code, err), (2, ""))
     problems = [line[len("problem: "):] for line in out.splitlines() if line.startswith("problem: ")]
+    expect(problems.pop(0), "member g_a has 2 of its share of 3, and 1 of it is with nobody: it has given "
+           "up, or is about to try again")
     expect(problems[0][:30], "member g_odd cannot be read: n")
     expect(problems[1], "[t,1] names g_a-0, but session %s holds it and %s holds the member"
            % (hex(other.client_id[0]), hex(world.a.client_id[0])))
@@ -351,10 +353,11 @@ def test_what_is_wrong_with_a_group(t):
                            "[t,4] is owned by g_a-0, but range gives it to g_b-0"])
     expect_in("[t,5] has a committed offset that is none", problems[5])
     expect(len(problems), 6)
-    expect_in("g_odd   %s  unknown  unknown   cannot be read" % hex(other.client_id[0]), out)
+    expect([line.split() for line in out.splitlines() if line.startswith("g_odd ")],
+           [["g_odd", hex(other.client_id[0]), "unknown", "unknown", "0", "0", "0", "cannot", "be", "read"]])
     code, out, _ = world.describe("--json")
     expect((code, [p["kind"] for p in json.loads(out)["problems"]]),
-           (2, ["member", "session", "unowned", "unregistered", "wrong_owner", "offset"]))
+           (2, ["gave_up", "member", "session", "unowned", "unregistered", "wrong_owner", "offset"]))
 
 
 @quick
