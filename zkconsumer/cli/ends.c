@@ -15,19 +15,16 @@ void ends_deinit(struct ends *e)
     *e = (struct ends){0};
 }
 
+static struct topic_partition name_at(const void *list, size_t i)
+{
+    const struct ends_partition *p = (const struct ends_partition *)list + i;
+    return (struct topic_partition){p->topic, p->partition};
+}
+
 /* Where the partition is, or where it belongs. */
 static size_t place_of(const struct ends *e, struct topic_partition tp)
 {
-    size_t low = 0, high = e->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        struct topic_partition at = {e->list[middle].topic, e->list[middle].partition};
-        if (topic_partition_compare(at, tp) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return topic_partition_place(e->list, e->count, name_at, tp);
 }
 
 struct ends_partition *ends_find(struct ends *e, struct topic_partition tp)

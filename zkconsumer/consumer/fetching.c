@@ -118,20 +118,17 @@ void fetching_room(struct fetching *f, zkc_stream *stream)
 
 /* ---- partitions ---- */
 
+static struct topic_partition name_at(const void *list, size_t i)
+{
+    const struct held *h = ((struct held *const *)list)[i];
+    return (struct topic_partition){h->topic, h->partition};
+}
+
 /* Where it stands, or belongs. */
 static size_t place_of(const struct fetching *f, const char *topic, int32_t partition)
 {
-    size_t lo = 0, hi = f->held_count;
-    struct topic_partition want = {topic, partition};
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        struct topic_partition tp = {f->held[mid]->topic, f->held[mid]->partition};
-        if (topic_partition_compare(tp, want) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return topic_partition_place(f->held, f->held_count, name_at,
+                                 (struct topic_partition){topic, partition});
 }
 
 static struct held *find_held(const struct fetching *f, const char *topic, int32_t partition)

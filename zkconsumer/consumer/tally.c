@@ -120,19 +120,16 @@ void tally_free(struct tally *t)
 
 /* ---- partitions ---- */
 
+static struct topic_partition name_at(const void *list, size_t i)
+{
+    const struct known *k = (const struct known *)list + i;
+    return (struct topic_partition){k->topic, k->partition};
+}
+
 static size_t place_of(const struct tally *t, const char *topic, int32_t partition)
 {
-    size_t low = 0, high = t->known_count;
-    struct topic_partition want = {(char *)(uintptr_t)topic, partition};
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        struct topic_partition at = {t->known[middle].topic, t->known[middle].partition};
-        if (topic_partition_compare(at, want) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return topic_partition_place(t->known, t->known_count, name_at,
+                                 (struct topic_partition){topic, partition});
 }
 
 static struct known *find(const struct tally *t, const char *topic, int32_t partition)

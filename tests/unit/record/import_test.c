@@ -92,8 +92,8 @@ static void through_deinit(struct through *t)
 static const struct import_options plain = {.backoff_ms = 2000, .attempts_max = 4};
 
 /* The lines of a capture, all of which must be taken; up to a mark, if one is named. */
-static struct import *take_lines(const struct vectors *v, const struct import_options *o,
-                                 const char *until)
+static struct import *take_texts(const char *const *lines, size_t count,
+                                 const struct import_options *o, const char *until)
 {
     struct capture_decoder d;
     struct capture_line line;
@@ -101,8 +101,8 @@ static struct import *take_lines(const struct vectors *v, const struct import_op
     struct import *x = import_new(o);
     assert_non_null(x);
     capture_decoder_init(&d);
-    for (size_t i = 0; i < v->count; i++) {
-        if (!capture_decode(&d, bytes_of_text(v->lines[i]), &line, &why) ||
+    for (size_t i = 0; i < count; i++) {
+        if (!capture_decode(&d, bytes_of_text(lines[i]), &line, &why) ||
             !import_take(x, &line, &why))
             fail_msg("line %zu: %s", i + 1, why.text);
         if (until && line.kind == CAPTURE_MARK && strcmp(line.text, until) == 0)
@@ -110,6 +110,12 @@ static struct import *take_lines(const struct vectors *v, const struct import_op
     }
     capture_decoder_deinit(&d);
     return x;
+}
+
+static struct import *take_lines(const struct vectors *v, const struct import_options *o,
+                                 const char *until)
+{
+    return take_texts((const char *const *)v->lines, v->count, o, until);
 }
 
 static void run_capture(struct through *t, const char *file, const struct import_options *o,
@@ -607,23 +613,6 @@ static void tell_txn(const struct trace_event *e, void *user)
                     e->zk_txn.ephemeral_owner ? " ephemeral" : "");
 }
 
-static struct import *take_texts(const char *const *lines, size_t count,
-                                 const struct import_options *o)
-{
-    struct capture_decoder d;
-    struct capture_line line;
-    struct why why;
-    struct import *x = import_new(o);
-    assert_non_null(x);
-    capture_decoder_init(&d);
-    for (size_t i = 0; i < count; i++)
-        if (!capture_decode(&d, bytes_of_text(lines[i]), &line, &why) ||
-            !import_take(x, &line, &why))
-            fail_msg("%s: %s", lines[i], why.text);
-    capture_decoder_deinit(&d);
-    return x;
-}
-
 /* What nobody was answered is there, at the leader's time (whose clock is 5 s ahead), and so is the
  * end of the session, at its place; another's group is not. */
 static void test_log(void **state)
@@ -651,7 +640,7 @@ static void test_log(void **state)
     (void)state;
     o.is_safe = o.writes_only = o.has_origin = true;
     for (size_t count = 0; count <= ARRAY_LEN(log); count++) {
-        struct import *x = take_texts(half_told, ARRAY_LEN(half_told), &o);
+        struct import *x = take_texts(half_told, ARRAY_LEN(half_told), &o, NULL);
         buf_init(&text, 1 << 16);
         for (size_t i = 0; i < count; i++)
             assert_true(import_take_txn(x, &log[i]));
@@ -693,7 +682,7 @@ static void test_checks_alone(void **state)
     struct trace_sink sink = {TRACE_LEVEL_MAX, note_refused, &refused};
     (void)state;
     o.is_safe = o.writes_only = true;
-    struct import *x = take_texts(lines, ARRAY_LEN(lines), &o);
+    struct import *x = take_texts(lines, ARRAY_LEN(lines), &o, NULL);
     assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
     assert_int_equal(refused, 8);
     import_free(x);
@@ -765,13 +754,13 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scenes),      cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_stories),     cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_orphan),      cmocka_unit_test(test_not_decided),
-        cmocka_unit_test(test_writes_only), cmocka_unit_test(test_safe),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_log),       cmocka_unit_test(test_checks_alone),
-        cmocka_unit_test(test_cut_short),   cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_scenes),       cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_stories),      cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_orphan),       cmocka_unit_test(test_not_decided),
+        cmocka_unit_test(test_writes_only),  cmocka_unit_test(test_safe),
+        cmocka_unit_test(test_wrong),        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_checks_alone), cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+#include "zkconsumer/core/group/claims.h"
 #include "zkconsumer/core/group/zk_safe_parts.h"
 #include "zkconsumer/core/zk/consumer_id.h"
 #include <assert.h>
@@ -243,17 +244,7 @@ bool safe_wants(const struct zk_safe *m, const struct safe_partition *p)
 
 static size_t owned_position(const struct zk_safe *m, const struct safe_partition *p)
 {
-    struct topic_partition want = {p->topic->name, p->partition};
-    size_t lo = 0, hi = m->owned_count;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        struct topic_partition tp = {m->owned[mid].topic, m->owned[mid].partition};
-        if (topic_partition_compare(tp, want) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return claims_place(m->owned, m->owned_count, p->topic->name, p->partition);
 }
 
 void safe_want_leader(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
