@@ -64,7 +64,8 @@ class World:
         threads = ["g_%s-0" % name for name in self.there]
         layout = range_layout(self.partitions, threads)
         self.group.wait_for_exact_owners("t", layout)
-        assert self.group.members() == sorted("g_%s" % name for name in self.there)
+        members = sorted("g_%s" % name for name in self.there)  # who owns nothing may come after that
+        wait_for(lambda: self.group.members() == members, "the members %r" % members)
         counts = {name: self._count(name) for name in self.there}
         wait_for(lambda: all(self._count(name) > counts[name] for name in self.there
                              if "g_%s-0" % name in layout.values()),
