@@ -596,7 +596,7 @@ static void count(struct zk_safe *m)
         c->owned += p->state == OWNED;
         c->waiting += p->state == WAITING;
         c->unsure += p->state == UNSURE;
-        c->placed += p->is_wanted && (p->state == OWNED || p->state == WAITING);
+        c->placed += p->is_wanted && (p->state == OWNED || p->state == WAITING || p->is_told_odd);
         if (p->waiting_since_ms == INT64_MAX)
             continue;
         int64_t at = p->waiting_since_ms + patience_ms(m);
