@@ -116,6 +116,7 @@ def test_close_while_a_callback_hangs(t):
     members = world.members
     world.join("a", {"zookeeper.session.timeout.ms": 10000}, before=[("hang", 5000)])
     world.settled("a")
+    members.wait_for_event("streams", "a")
     code, took_ms = members.close_wait("a", timeout_ms=1000)
     expect("close", code, "ZKC_ERR_TIMED_OUT")
     assert took_ms < 4000, "close with a deadline of 1000 ms took %d" % took_ms
@@ -132,6 +133,7 @@ def test_close_while_a_rebalance_hangs(t):
     members = world.members
     world.join("b", before=[("hang", 5000)])
     world.settled("b")
+    members.wait_for_event("streams", "b")
     other = t.our_members(world.cluster, "g", "other")  # hangs nobody
     other.open("a", {**SETTINGS, "rebalance.max.retries": 20})
     other.streams("a", t=1)
