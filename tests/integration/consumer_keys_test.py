@@ -64,20 +64,16 @@ def test_queue_of_a_stream(t):
 
 def behind_a_proxy(t, partitions=1):
     """A cluster whose broker is reached through a proxy that sees all requests; and members of g."""
-    proxy = t.kafka_proxy()
-    cluster = t.cluster(advertised_ports={0: proxy.port("b0")}, start=False,
-                        zookeeper_properties=TICK)
-    proxy.server = cluster.brokers[0].listen_address
-    cluster.start()
+    cluster, proxy = t.cluster_behind_proxy(zookeeper_properties=TICK)
     cluster.create_topic("t", partitions)
     t.producer(cluster).send_numbered("t", partitions, 5)
-    return cluster, proxy, t.our_members(cluster, "g")
+    return proxy, t.our_members(cluster, "g")
 
 
 @both_modes
 def test_what_a_fetch_says(t):
     """client.id, fetch.min.bytes and fetch.wait.max.ms are in each fetch, as are their defaults."""
-    _, proxy, members = behind_a_proxy(t)
+    proxy, members = behind_a_proxy(t)
     wanted = {"plain": ({}, ("g-plain", 100, 1)),  # the group
               "told": ({"client.id": "billing-7", "fetch.min.bytes": 7777, "fetch.wait.max.ms": 250},
                        ("billing-7", 250, 7777)),
@@ -98,7 +94,7 @@ def test_what_a_fetch_says(t):
 @both_modes
 def test_a_broker_that_does_not_answer(t):
     """socket.timeout.ms: then the connection is given up, and another one made."""
-    _, proxy, members = behind_a_proxy(t)
+    proxy, members = behind_a_proxy(t)
     members.open("a", {**SETTINGS, "socket.timeout.ms": 700, "auto.offset.reset": "smallest"})
     members.streams("a", t=1)
     members.wait_for_messages(5, "a")
@@ -107,30 +103,6 @@ def test_a_broker_that_does_not_answer(t):
     # each of them on a connection of its own: the default of 30 s is as long as we wait
     wait_for(lambda: proxy.count("Fetch") >= before + 3, "further fetches", 25)
     proxy.go("b0")
-    members.finish()
-
-
-def test_an_offset_manager_that_does_not_answer(t):
-    """offsets.channel.socket.timeout.ms: the question is put again; offsets.commit.max.retries: so often
-    is the commit at close."""
-    cluster, proxy, members = behind_a_proxy(t)
-    keys = {**SETTINGS, "auto.offset.reset": "smallest", "offsets.storage": "kafka",
-            "dual.commit.enabled": "false", "offsets.channel.socket.timeout.ms": 300,
-            "offsets.channel.backoff.ms": 50, "auto.commit.interval.ms": 3600000,
-            "zookeeper.mode": "compat"}
-    for name, retries in (("two", 2), ("none", 0)):
-        members.open(name, {**keys, "offsets.commit.max.retries": retries}, group="g-" + name)
-        proxy.hold("b0", op="OffsetFetch")
-        before = proxy.count("OffsetFetch")
-        members.streams(name, t=1)
-        wait_for(lambda: proxy.count("OffsetFetch") >= before + 2, "a second question of " + name, 9)
-        proxy.go("b0")
-        members.wait_for_messages(5, name)
-        proxy.hold("b0", op="OffsetCommit")
-        before = proxy.count("OffsetCommit")
-        members.close_wait(name)
-        expect("commits of %s at close" % name, proxy.count("OffsetCommit") - before, 1 + retries)
-        proxy.go("b0")
     members.finish()
 
 

@@ -297,3 +297,32 @@ def test_a_safe_hand_over_does_not_wait_for_an_offset_manager(t):
     ours.wait_for_report("a", "Kafka has not confirmed the offset 10 ")
     assert group.owners("t") == {}, group.owners("t")
     ours.finish()
+
+
+def test_an_offset_manager_that_does_not_answer(t):
+    """The question is put again, and offsets.commit.max.retries is how often the commit at close is. The
+    only broker is the one that was asked for the manager: its channel is kept, with the 3 s of that
+    question and not offsets.channel.socket.timeout.ms, as in 0.8.2 (ClientUtils.channelToOffsetManager)."""
+    cluster, proxy = t.cluster_behind_proxy(zookeeper_properties=TICK)
+    cluster.create_topic("t", 1)
+    t.producer(cluster).send_numbered("t", 1, 5)
+    members = t.our_members(cluster, "g")
+    keys = {**KAFKA, "auto.offset.reset": "smallest", "offsets.channel.socket.timeout.ms": 300,
+            "offsets.channel.backoff.ms": 50, "auto.commit.interval.ms": 3600000,
+            "zookeeper.mode": "compat"}
+    for name, retries in (("two", 2), ("none", 0)):
+        members.open(name, {**keys, "offsets.commit.max.retries": retries}, group="g-" + name)
+        proxy.hold("b0", op="OffsetFetch")
+        before = proxy.count("OffsetFetch")
+        members.streams(name, t=1)
+        wait_for(lambda: proxy.count("OffsetFetch") >= before + 2, "a second question of " + name, 9)
+        proxy.go("b0")
+        members.wait_for_messages(5, name)
+        late = [text for _, _, text in members.log_lines(name) if "no answer to OffsetFetch" in text]
+        assert late and all("within 3000 ms" in text for text in late), late
+        proxy.hold("b0", op="OffsetCommit")
+        before = proxy.count("OffsetCommit")
+        members.close_wait(name)
+        assert proxy.count("OffsetCommit") - before == 1 + retries, (name, proxy.count("OffsetCommit") - before)
+        proxy.go("b0")
+    members.finish()

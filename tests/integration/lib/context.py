@@ -84,6 +84,14 @@ class Context:
         self.defer(proxy.close)
         return proxy
 
+    def cluster_behind_proxy(self, **options):
+        """A cluster of one broker that clients reach through a proxy, "b0" to it; (cluster, proxy)."""
+        proxy = self.kafka_proxy()
+        cluster = self.cluster(advertised_ports={0: proxy.port("b0")}, start=False, **options)
+        proxy.server = cluster.brokers[0].listen_address
+        cluster.start()
+        return cluster, proxy
+
     # ---- members and peers ----
 
     def group(self, cluster, name):
