@@ -20,7 +20,7 @@ def expect(what, seen, wanted):
 
 
 def small_cluster(t, partitions=4, **options):
-    cluster = t.cluster(zookeeper_properties=TICK, **options)
+    cluster = t.cluster(**{"zookeeper_properties": TICK, **options})
     cluster.create_topic("t", partitions)
     return cluster
 
@@ -170,7 +170,8 @@ def test_zookeeper_outage(t):
     """Ten seconds without ZooKeeper (F52): messages flow on, in safe until the lease ends, few lines are
     logged, and afterwards all is as before. A member that is closed meanwhile says that it could not give
     back."""
-    cluster = small_cluster(t)
+    # the test's own session lasts through it
+    cluster = small_cluster(t, zookeeper_properties={**TICK, "maxSessionTimeout": 60000})
     group = t.group(cluster, "g")
     members, other = t.our_members(cluster, "g"), t.our_members(cluster, "h", "other")
     members.open("a", SETTINGS)

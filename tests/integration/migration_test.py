@@ -134,6 +134,7 @@ def test_one_by_one_and_back(t):
     one_by_one_and_back(t, SAFE)
 
 
+@long
 @timeout(420)
 def test_one_by_one_and_back_in_compat(t):
     one_by_one_and_back(t, COMPAT)
