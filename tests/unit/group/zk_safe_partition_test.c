@@ -152,6 +152,27 @@ static void test_a_taken_one_is_told_of_when_it_stays_so(void **state)
     end(&r);
 }
 
+/* A partition that cannot be claimed is told of, and tried again; the member is settled without it.
+ */
+static void test_a_refused_claim_is_told_of_and_tried_again(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    safe_world_remove(r.w, "/consumers/g/owners/t");
+    fake_zk_put_ephemeral(r.w->zk, "/consumers/g/owners/t", NULL, r.other);
+    safe_world_calm(r.w);
+    assert_true(r.m->is_settled);
+    assert_false(safe_gate_is_open(r.m, 0));
+    assert_non_null(strstr(r.m->last_notice, "the claim of [t,0] is refused"));
+    assert_int_equal(r.m->last_error, ZKC_ERR_ZOOKEEPER);
+    safe_world_remove(r.w, "/consumers/g/owners/t");
+    fake_zk_put(r.w->zk, "/consumers/g/owners/t", NULL);
+    safe_world_run_ms(r.w, 60000);
+    assert_true(safe_gate_is_open(r.m, 0));
+    end(&r);
+}
+
 static void test_looked_at_and_gone_is_claimed_again(void **state)
 {
     (void)state;
@@ -791,6 +812,7 @@ int main(void)
         cmocka_unit_test(test_claimed_read_owned),
         cmocka_unit_test(test_claim_of_a_taken_one_looks_and_waits),
         cmocka_unit_test(test_a_taken_one_is_told_of_when_it_stays_so),
+        cmocka_unit_test(test_a_refused_claim_is_told_of_and_tried_again),
         cmocka_unit_test(test_looked_at_and_gone_is_claimed_again),
         cmocka_unit_test(test_lost_look_is_repeated),
         cmocka_unit_test(test_waiting_ends_when_it_is_not_wanted),

@@ -472,8 +472,8 @@ static void check_leaving(struct zk_safe *m, struct group_outputs *out)
     group_emit(out, GROUP_OUT_CLOSE_SESSION);
 }
 
-/* Its share is decided on, and of each partition it has, or knows who has it, or has told that its
- * offset cannot be read. */
+/* Its share is decided on, and of each partition it has, or knows who has it, or has told what
+ * keeps it from it: an offset that cannot be read, an operation that is refused. */
 static bool has_first_share(const struct zk_safe *m)
 {
     return m->has_acted && m->phase == IN && m->counts.placed == m->counts.wanted;

@@ -112,7 +112,7 @@ const char *zk_safe_state_name(const struct zk_safe *m);
 /* For statistics and for checkers of the simulator. */
 struct zk_safe_counts {
     size_t wanted, owned, waiting, unsure; /* partitions, now */
-    size_t placed;  /* of the wanted: owned, known to be another's, or told to have an odd offset */
+    size_t placed;  /* of the wanted: owned, known to be another's, or told to be in trouble */
     size_t overdue; /* of those that wait: longer than a hand-over and the end of a session take */
     uint64_t rounds; /* that were acted on */
     uint64_t claims, conflicts, releases, commits, probes, foreign_writes, voided, evictions;

@@ -113,6 +113,7 @@ static void reset(struct safe_partition *p)
     p->began = p->doubled_to = -1;
     p->is_drained = true;
     p->is_void = p->is_asked = p->is_rewind = p->unsure_offset = p->is_told_odd = false;
+    p->is_told_refused = false;
     p->must_move = p->is_unwatched = p->is_called = false;
     p->watch_at_ms = INT64_MIN;
     p->unsure_of = OP_NONE;
@@ -596,7 +597,8 @@ static void count(struct zk_safe *m)
         c->owned += p->state == OWNED;
         c->waiting += p->state == WAITING;
         c->unsure += p->state == UNSURE;
-        c->placed += p->is_wanted && (p->state == OWNED || p->state == WAITING || p->is_told_odd);
+        c->placed += p->is_wanted && (p->state == OWNED || p->state == WAITING || p->is_told_odd ||
+                                      p->is_told_refused);
         if (p->waiting_since_ms == INT64_MAX)
             continue;
         int64_t at = p->waiting_since_ms + patience_ms(m);
@@ -698,6 +700,7 @@ void safe_op_refused(struct zk_safe *m, struct safe_partition *p, const char *wh
     group_notice(out, 3, "claim", ZKC_ERR_ZOOKEEPER,
                  "%s of [%s,%d] is refused: %s (%d); trying again in %d ms", what, p->topic->name,
                  p->partition, zk_rc_name(zk_rc), zk_rc, SAFE_REFUSED_MS);
+    p->is_told_refused = true;
     safe_pause(m, p, SAFE_REFUSED_MS);
     if (op == OP_CLAIM)
         safe_set_state(m, p, FREE);

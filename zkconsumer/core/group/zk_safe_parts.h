@@ -151,6 +151,7 @@ struct safe_partition {
     bool is_read;           /* HELD: the owner node is ours; what Kafka keeps is waited for */
     struct safe_stored stored;
     bool is_told_odd;
+    bool is_told_refused; /* of the last operation, which is tried again */
     struct zk_view_registration *former; /* a reference; who had it before us, without a lease;
                                           * NULL: nobody that is known */
     int64_t began;                       /* where the claim did; -1: not known */

@@ -441,7 +441,7 @@ static void answer_topic(struct zk_viewer *v, struct seen_topic *t, struct bytes
     }
     t->exists = exists;
     if (!exists)
-        group_notice(out, 6, "member", ZKC_OK, "topic %s does not exist (yet)", t->name);
+        group_notice(out, 4, "member", ZKC_OK, "topic %s does not exist (yet)", t->name);
     else if (err)
         group_notice(out, 3, "member", err, "topic %s: %s; it stays as it was", t->name, why.text);
     else if (why.text[0])

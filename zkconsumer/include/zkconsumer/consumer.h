@@ -23,8 +23,8 @@ extern "C" {
 #endif
 
 /* Makes a consumer on `loop`, which must outlive it, and starts to connect to ZooKeeper. Returns at
- * once. `conf` is copied. `why` (may be NULL) explains an error. On success the caller owns *out and
- * ends it with zkc_consumer_close() and zkc_consumer_free().
+ * once. `conf` is copied. `why` (may be NULL) explains an error. On success the caller owns *out
+ * and ends it with zkc_consumer_close() and zkc_consumer_free().
  *
  * ZKC_ERR_CONFIG  a setting is missing or settings contradict each other
  * ZKC_ERR_SYSTEM  no descriptors, trace.path cannot be written
@@ -74,8 +74,8 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_subscribe_filter(zkc_consumer *
                                                                   const struct zkc_filter *filter);
 
 #define ZKC_OFFSET_BEGINNING (-2) /* ListOffsets' own numbers */
-#define ZKC_OFFSET_END (-1)
-#define ZKC_OFFSET_STORED (-1000) /* the group's committed offset, else auto.offset.reset */
+#define ZKC_OFFSET_END       (-1)
+#define ZKC_OFFSET_STORED    (-1000) /* the group's committed offset, else auto.offset.reset */
 
 struct zkc_position {
     const char *topic;
@@ -83,17 +83,19 @@ struct zkc_position {
     int64_t offset; /* next to read, or one of ZKC_OFFSET_... */
 };
 
-/* Reads these partitions without being a member of any group, once in a consumer's life. Every topic
- * has one stream. Nothing is registered or claimed; offsets are committed only on request and only
- * when group.id is set.
+/* Reads these partitions without being a member of any group, once in a consumer's life. Every
+ * topic has one stream. Nothing is registered or claimed; offsets are committed only on request and
+ * only when group.id is set.
  *
- * ZKC_ERR_INVALID, ZKC_ERR_CLOSED, ZKC_ERR_NOMEM; ZKC_ERR_CONFIG: ZKC_OFFSET_STORED without group.id */
+ * ZKC_ERR_INVALID, ZKC_ERR_CLOSED, ZKC_ERR_NOMEM; ZKC_ERR_CONFIG: ZKC_OFFSET_STORED without
+ * group.id */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_assign(zkc_consumer *consumer,
                                                         const struct zkc_position *list,
                                                         size_t count);
 
 /* Waits, with a group, until the first rebalance has ended (as createMessageStreams does), in safe
- * until each partition of the member's share is held or known to be another's; without, until ZooKeeper is connected. Not on the loop's
+ * until each partition of the member's share is held, known to be another's, or reported (on_error)
+ * for what keeps the member from it; without, until ZooKeeper is connected. Not on the loop's
  * thread (ZKC_ERR_INVALID).
  *
  * ZKC_ERR_TIMED_OUT, ZKC_ERR_CLOSED
@@ -102,8 +104,8 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_assign(zkc_consumer *consumer,
  *                      as 0.8 does */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_wait(zkc_consumer *consumer, int timeout_ms);
 
-/* The stream of a subscribed or assigned topic (of a filter: NULL, or any); belongs to the consumer.
- * NULL: no such one. */
+/* The stream of a subscribed or assigned topic (of a filter: NULL, or any); belongs to the
+ * consumer. NULL: no such one. */
 ZKC_API zkc_stream *zkc_consumer_stream(zkc_consumer *consumer, const char *topic, int32_t index);
 
 /* zkc_stream_next() over all streams in turn; for one taking thread. */
@@ -148,24 +150,27 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_log_end(zkc_consumer *consumer,
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_seek(zkc_consumer *consumer, const char *topic,
                                                       int32_t partition, int64_t offset);
 
-/* Offsets by time in an owned or assigned partition, asked of its leader (ListOffsets), newest first:
- * the starts of at most *count segments that were last written not later than time_ms (ms since 1970;
- * or ZKC_OFFSET_END, ZKC_OFFSET_BEGINNING), as 0.8's SimpleConsumer.getOffsetsBefore gives them. *count
- * (1 .. 1000) becomes how many there are, which may be none. Waits while the leader is looked for.
- * Not on the loop's thread.
+/* Offsets by time in an owned or assigned partition, asked of its leader (ListOffsets), newest
+ * first: the starts of at most *count segments that were last written not later than time_ms (ms
+ * since 1970; or ZKC_OFFSET_END, ZKC_OFFSET_BEGINNING), as 0.8's SimpleConsumer.getOffsetsBefore
+ * gives them. *count (1 .. 1000) becomes how many there are, which may be none. Waits while the
+ * leader is looked for. Not on the loop's thread.
  *
  * ZKC_ERR_NOT_OWNED, ZKC_ERR_INVALID, ZKC_ERR_CLOSED, ZKC_ERR_TIMED_OUT
  * ZKC_ERR_BROKER  the broker refused; the log says how */
-ZKC_API ZKC_MUST_CHECK enum zkc_err
-zkc_consumer_offsets_before(zkc_consumer *consumer, const char *topic, int32_t partition,
-                            int64_t time_ms, int64_t *offsets, size_t *count, int timeout_ms);
+ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_offsets_before(zkc_consumer *consumer,
+                                                                const char *topic,
+                                                                int32_t partition, int64_t time_ms,
+                                                                int64_t *offsets, size_t *count,
+                                                                int timeout_ms);
 
-/* The first message that is not older than time_ms; -1: there is none as young. Brokers that keep no
- * timestamps (before 0.10.1) give the start of a segment at or before that time instead: *is_exact
- * (may be NULL) tells. Waits and errors as above. */
-ZKC_API ZKC_MUST_CHECK enum zkc_err
-zkc_consumer_offset_at(zkc_consumer *consumer, const char *topic, int32_t partition,
-                       int64_t time_ms, int64_t *offset, bool *is_exact, int timeout_ms);
+/* The first message that is not older than time_ms; -1: there is none as young. Brokers that keep
+ * no timestamps (before 0.10.1) give the start of a segment at or before that time instead:
+ * *is_exact (may be NULL) tells. Waits and errors as above. */
+ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_offset_at(zkc_consumer *consumer,
+                                                           const char *topic, int32_t partition,
+                                                           int64_t time_ms, int64_t *offset,
+                                                           bool *is_exact, int timeout_ms);
 
 /* Stops and resumes handing out and fetching of an owned partition; ownership stays. A pause ends
  * with the ownership. ZKC_ERR_NOT_OWNED, ZKC_ERR_CLOSED */
@@ -192,8 +197,8 @@ ZKC_API const char *zkc_consumer_id(const zkc_consumer *consumer);
  *
  * on_closed: ZKC_OK
  *            ZKC_ERR_TIMED_OUT     given back, but the last offsets were not committed in time
- *            ZKC_ERR_NOT_RELEASED  ZooKeeper could not be told: registration and ownership last until
- *                                  the session ends */
+ *            ZKC_ERR_NOT_RELEASED  ZooKeeper could not be told: registration and ownership last
+ * until the session ends */
 typedef void zkc_closed_fn(zkc_consumer *consumer, enum zkc_err err, void *user);
 ZKC_API enum zkc_err zkc_consumer_close(zkc_consumer *consumer, int timeout_ms,
                                         zkc_closed_fn *on_closed, void *user);
@@ -204,9 +209,9 @@ ZKC_API enum zkc_err zkc_consumer_close(zkc_consumer *consumer, int timeout_ms,
  * ZKC_ERR_TIMED_OUT: the loop is held up (a callback hangs) a second past the deadline. */
 ZKC_API enum zkc_err zkc_consumer_close_wait(zkc_consumer *consumer, int timeout_ms);
 
-/* Frees a closed consumer (one that is not closed is closed first without waiting for anything), its
- * streams and the messages taken from them (not their dups). Not in a callback of the consumer but
- * on_closed. NULL is allowed. */
+/* Frees a closed consumer (one that is not closed is closed first without waiting for anything),
+ * its streams and the messages taken from them (not their dups). Not in a callback of the consumer
+ * but on_closed. NULL is allowed. */
 ZKC_API void zkc_consumer_free(zkc_consumer *consumer);
 
 #ifdef __cplusplus
