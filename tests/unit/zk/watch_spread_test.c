@@ -222,7 +222,7 @@ static void test_session_ends(void **state)
     watch_spread_over(s, 1, false, 0);
     assert_int_equal(watch_spread_state(s, 1), WATCH_SESSION_NONE);
     assert_int_equal(count_lost(s), 9);
-    assert_true(answer(s, &under_way, OWN_MAX, ZK_CONNECTION_LOSS, 0));
+    assert_false(answer(s, &under_way, OWN_MAX, ZK_CONNECTION_LOSS, 0));
     assert_int_equal(watch_spread_counts(s).watches, OWN_MAX);
     assert_int_equal(read_one(s, OWN_MAX, 0), -1); /* opened again at once */
     assert_int_equal(watch_spread_state(s, 1), WATCH_SESSION_OPENING);
@@ -295,6 +295,27 @@ static void test_given_up_when_not_needed(void **state)
     watch_spread_free(s);
 }
 
+/* A read that is under way when its session is given up leaves its watch nowhere: whoever sent it
+ * must hear so, also when the session answers before it is closed. */
+static void test_given_up_with_a_read_under_way(void **state)
+{
+    (void)state;
+    struct watch_spread *s = spread(2);
+    fill(s, OWN_MAX + 5);
+    for (int n = 0; n < 30; n++)
+        assert_true(fire(s, 0, n)); /* room for the five of session 1, and to spare */
+    watch_spread_run(s, 1000);
+    struct watch_place p = place(s, OWN_MAX, 1000 + AGAIN - 1);
+    assert_true(p.session == 1 && p.watch);
+    assert_true(fire(s, 1, OWN_MAX)); /* it stands again by that read only */
+    watch_spread_run(s, 1000 + AGAIN);
+    assert_int_equal(watch_spread_state(s, 1), WATCH_SESSION_NONE);
+    assert_int_equal(count_lost(s), 4);
+    assert_false(answer(s, &p, OWN_MAX, ZK_OK, p.floor));
+    assert_int_equal(read_one(s, OWN_MAX, 1000 + AGAIN), 0);
+    watch_spread_free(s);
+}
+
 /* A further session's server may be behind what others have shown. */
 static void test_old_answers_do_not_count(void **state)
 {
@@ -317,6 +338,30 @@ static void test_old_answers_do_not_count(void **state)
     struct zk_op op = read_of(0);
     op.may_move = false;
     assert_int_equal(watch_spread_place(s, &op, 0).floor, 0); /* it is what it is */
+    watch_spread_free(s);
+}
+
+/* Servers that were made anew count from the beginning. What the old ones have shown holds as long
+ * as there are sessions of theirs, no longer, or no answer would count ever again. */
+static void test_servers_that_were_made_anew(void **state)
+{
+    (void)state;
+    struct watch_spread *s = spread(2);
+    fill(s, OWN_MAX + 10);
+    watch_spread_seen(s, 0, 5000);
+    watch_spread_over(s, 1, false, 0);
+    watch_spread_over(s, 0, false, 0);
+    assert_int_equal(count_lost(s), 10);
+    watch_spread_seen(s, 0, 7);
+    watch_spread_seen(s, 0, 0); /* of an operation that was lost */
+    fill(s, OWN_MAX);
+    assert_int_equal(read_one(s, OWN_MAX, 0), -1);
+    watch_spread_connected(s, 1, 0);
+    assert_int_equal(count_lost(s), 1);
+    struct watch_place p = place(s, OWN_MAX, 0);
+    assert_int_equal(p.session, 1);
+    assert_int_equal(p.floor, 7);
+    assert_true(answer(s, &p, OWN_MAX, ZK_OK, 9));
     watch_spread_free(s);
 }
 
@@ -577,7 +622,9 @@ int main(void)
         cmocka_unit_test(test_the_own_session_ends),
         cmocka_unit_test(test_away_and_back),
         cmocka_unit_test(test_given_up_when_not_needed),
+        cmocka_unit_test(test_given_up_with_a_read_under_way),
         cmocka_unit_test(test_old_answers_do_not_count),
+        cmocka_unit_test(test_servers_that_were_made_anew),
         cmocka_unit_test(test_missing_nodes),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_no_change_is_missed),

@@ -363,9 +363,12 @@ struct watch_place watch_spread_place(struct watch_spread *s, const struct zk_op
 
 void watch_spread_seen(struct watch_spread *s, unsigned session, int64_t zxid)
 {
+    bool is_alone = session == 0 && !has_further(s); /* then servers may have been made anew */
+    if (zxid <= 0)
+        return;
     if (zxid > s->sessions[session].seen)
         s->sessions[session].seen = zxid;
-    if (zxid > s->seen)
+    if (zxid > s->seen || is_alone)
         s->seen = zxid;
 }
 
@@ -381,8 +384,9 @@ bool watch_spread_answered(struct watch_spread *s, const struct watch_place *pla
         return true;
     struct entry **at = link_of(s, kind_of(op->type), op->path), *e = *at;
     uint32_t session = place->watch ? place->session : UNWATCHED;
+    bool is_own = !place->watch || place->session == 0;
     if (!e || e->session != session || e->under_way == 0)
-        return !is_old; /* it has been lost or moved meanwhile */
+        return !is_old && is_own; /* lost or moved meanwhile, with a further session's watch */
     e->under_way--;
     e->stands |= zk_rc == ZK_OK || (zk_rc == ZK_NO_NODE && op->type == ZK_OP_EXISTS);
     if (e->under_way == 0 && e->is_due)

@@ -66,11 +66,13 @@ struct watch_place watch_spread_place(struct watch_spread *s, const struct zk_op
                                       int64_t now_ms);
 
 /* What became of it; `op` has the same type and path. False: the answer is older than its place
- * allows, and does not count: ZK_CONNECTION_LOSS is to be told in its stead. */
+ * allows, or the session that it was to leave a watch on has been given up meanwhile. It does not
+ * count: ZK_CONNECTION_LOSS is to be told in its stead. */
 ZKC_MUST_CHECK bool watch_spread_answered(struct watch_spread *s, const struct watch_place *place,
                                           const struct zk_op *op, int zk_rc, int64_t zxid);
 
-/* Any other answer of session 0, or of a sync: so much has been seen. */
+/* Any other answer of session 0, or of a sync: so much has been seen. 0: not known. While there are
+ * no further sessions the last one counts, not the largest. */
 void watch_spread_seen(struct watch_spread *s, unsigned session, int64_t zxid);
 
 /* A watch has fired on that session. False: it carries none there (any more), the event is
