@@ -167,6 +167,27 @@ static void hold(struct rig *r)
     safe_forget_asked(r->m);
 }
 
+/* What was waited for, and is held now, is nobody else's any more, though Kafka keeps it waiting.
+ */
+static void test_held_is_not_held_by_others(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, COMMIT_TO_KAFKA, 7);
+    r.w->is_kafka_silent = true;
+    safe_world_put(r.w, "/consumers/g/owners/t/0", "java-0");
+    safe_world_calm(r.w);
+    assert_string_equal(r.m->waiting_for, "java-0");
+    safe_world_remove(r.w, "/consumers/g/owners/t/0");
+    safe_world_calm(r.w);
+    assert_int_equal(safe_owner(r.w, 0), r.m->session);
+    assert_string_equal(r.m->waiting_for, "");
+    safe_world_run_ms(r.w, 4 * SAFE_SESSION_MS);
+    assert_false(safe_gate_is_open(r.m, 0));
+    assert_int_equal(zk_safe_counts(r.m->machine).overdue, 0);
+    end(&r);
+}
+
 static void test_held_and_not_wanted_does_not_wait_for_kafka(void **state)
 {
     (void)state;
@@ -645,6 +666,7 @@ int main(void)
         cmocka_unit_test(test_claimed_fetched_owned),
         cmocka_unit_test(test_the_larger_of_both_counts),
         cmocka_unit_test(test_an_error_is_not_taken_for_no_offset),
+        cmocka_unit_test(test_held_is_not_held_by_others),
         cmocka_unit_test(test_held_and_not_wanted_does_not_wait_for_kafka),
         cmocka_unit_test(test_held_and_deleted_is_lost_while_kafka_is_silent),
         cmocka_unit_test(test_what_was_fetched_for_another_session_is_not_used),

@@ -293,7 +293,6 @@ void safe_open(struct zk_safe *m, struct safe_partition *p, int64_t position,
     m->owned[at] = claim;
     m->owned_count++;
     group_emit(out, GROUP_OUT_FETCH_START)->fetch_start = claim;
-    end_waiting(p, out);
     safe_want_leader(m, p, out);
 }
 
@@ -450,6 +449,7 @@ static void stop(struct zk_safe *m, struct safe_partition *p, struct group_outpu
  * any more does not wait for Kafka. */
 static void act_held(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
+    end_waiting(p, out);
     safe_act_stored(m, p, out);
     bool waits = safe_has_stored(m) && !p->stored.is_known && safe_wants(m, p);
     if (p->is_read && !waits)
