@@ -3,7 +3,8 @@
 #include "study/record/import_state.h"
 #include <stdlib.h>
 
-#define MS_NS INT64_C(1000000)
+#define MS_NS       INT64_C(1000000)
+#define TIME_MS_MAX INT64_C(4102444800000) /* 2100: what is later, or before 1970, is no time */
 
 static const char *path_text(struct import *x, struct bytes path)
 {
@@ -44,6 +45,11 @@ static void keep_parts(struct import *x, struct item *i, const struct txn *txn)
     i->part_count = parts ? txn->part_count : 0;
 }
 
+static int64_t sane_ms(int64_t ms)
+{
+    return ms < 0 ? 0 : ms > TIME_MS_MAX ? TIME_MS_MAX : ms;
+}
+
 bool import_take_txn(struct import *x, const struct txn *txn)
 {
     if (x->failed || txn->kind == TXN_OTHER || txn->kind == TXN_CREATE_SESSION)
@@ -52,7 +58,7 @@ bool import_take_txn(struct import *x, const struct txn *txn)
         return false;
     struct logged *l = &x->logged[x->logged_count++];
     *l =
-        (struct logged){.time_ms = txn->time_ms,
+        (struct logged){.time_ms = sane_ms(txn->time_ms),
                         .item = {.kind = ITEM_OP,
                                  .op = op_of(txn->kind),
                                  .link = IMPORT_NONE,

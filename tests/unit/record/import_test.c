@@ -604,6 +604,11 @@ static struct txn txn_of(int64_t zxid, int64_t time_ms, enum txn_kind kind, int3
                         .part_count = *path ? 1 : 0};
 }
 
+static void ignore(const struct trace_event *event, void *user)
+{
+    (void)event, (void)user;
+}
+
 static void tell_txn(const struct trace_event *e, void *user)
 {
     if (e->type == TRACE_ZK_TXN)
@@ -651,6 +656,30 @@ static void test_log(void **state)
             assert_string_equal(buf_text(&text), told);
         buf_deinit(&text);
         import_free(x);
+    }
+}
+
+/* A log's times are numbers like any others: none of them breaks the arithmetic. */
+static void test_log_of_odd_times(void **state)
+{
+    static const int64_t times[] = {INT64_MIN, -1, 0, INT64_MAX / 1000000, INT64_MAX};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(times); k++) {
+            struct txn_part parts[2];
+            const struct txn log[] = {
+                txn_of(7, times[i], TXN_CREATE, 1, &parts[0], "/consumers/g/ids/a"),
+                txn_of(8, times[k], TXN_CREATE, 2, &parts[1], "/consumers/g/owners/t/0")};
+            struct import_options o = plain;
+            struct why why;
+            struct trace_sink sink = {TRACE_LEVEL_MAX, ignore, NULL};
+            o.is_safe = o.writes_only = true;
+            struct import *x = take_texts(half_told, ARRAY_LEN(half_told), &o, NULL);
+            for (size_t n = 0; n < ARRAY_LEN(log); n++)
+                assert_true(import_take_txn(x, &log[n]));
+            assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
+            import_free(x);
+        }
     }
 }
 
@@ -715,11 +744,6 @@ static void test_cut_short(void **state)
     vectors_free(&v);
 }
 
-static void ignore(const struct trace_event *event, void *user)
-{
-    (void)event, (void)user;
-}
-
 static enum zkc_err import_scene(const void *input)
 {
     const struct vectors *v = input;
@@ -754,12 +778,19 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scenes),       cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_stories),      cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_orphan),       cmocka_unit_test(test_not_decided),
-        cmocka_unit_test(test_writes_only),  cmocka_unit_test(test_safe),
-        cmocka_unit_test(test_wrong),        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_checks_alone), cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_scenes),
+        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_stories),
+        cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_orphan),
+        cmocka_unit_test(test_not_decided),
+        cmocka_unit_test(test_writes_only),
+        cmocka_unit_test(test_safe),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_log_of_odd_times),
+        cmocka_unit_test(test_checks_alone),
+        cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
