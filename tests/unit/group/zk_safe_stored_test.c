@@ -188,6 +188,30 @@ static void test_held_is_not_held_by_others(void **state)
     end(&r);
 }
 
+/* A watch that was lost while Kafka kept it waiting might have fired: a look before the gate opens,
+ * not after. */
+static void test_held_and_unwatched_is_looked_at(void **state)
+{
+    (void)state;
+    struct rig r;
+    hold(&r);
+    int64_t other = fake_zk_open(r.w->zk);
+    r.w->touched_ms[other] = INT64_MAX / 2;
+    struct group_input lost = {
+        .type = GROUP_IN_WATCH,
+        .watch = {.type = ZK_EVENT_WATCH_LOST, .path = "/consumers/g/owners/t/0"}};
+    safe_feed(r.m, &lost);
+    fake_zk_remove(r.w->zk, "/consumers/g/owners/t/0");
+    fake_zk_put_ephemeral(r.w->zk, "/consumers/g/owners/t/0", "java-0", other);
+    r.w->is_kafka_silent = false;
+    while (safe_serve_kafka(r.m))
+        assert_false(safe_gate_is_open(r.m, 0));
+    safe_world_calm(r.w);
+    assert_false(safe_gate_is_open(r.m, 0));
+    assert_string_equal(r.m->waiting_for, "java-0");
+    end(&r);
+}
+
 static void test_held_and_not_wanted_does_not_wait_for_kafka(void **state)
 {
     (void)state;
@@ -667,6 +691,7 @@ int main(void)
         cmocka_unit_test(test_the_larger_of_both_counts),
         cmocka_unit_test(test_an_error_is_not_taken_for_no_offset),
         cmocka_unit_test(test_held_is_not_held_by_others),
+        cmocka_unit_test(test_held_and_unwatched_is_looked_at),
         cmocka_unit_test(test_held_and_not_wanted_does_not_wait_for_kafka),
         cmocka_unit_test(test_held_and_deleted_is_lost_while_kafka_is_silent),
         cmocka_unit_test(test_what_was_fetched_for_another_session_is_not_used),

@@ -899,7 +899,11 @@ void safe_owner_unwatched(struct zk_safe *m, struct safe_partition *p)
         p->retry_at_ms = INT64_MIN;
         safe_set_state(m, p, FREE);
         break;
-    case HELD:
+    case HELD: /* what is under way may have looked before; what waits for Kafka looks again */
+        p->is_unwatched = p->op != OP_NONE;
+        p->is_read = false;
+        safe_poke(m, p);
+        break;
     case OWNED:
     case STOPPED:
     case RELEASING:
