@@ -173,13 +173,37 @@ void conn_send(struct conn *c, struct node *from, void *message)
         msg_free(from->net->pool, message);
 }
 
+static void drop_packet(struct net *n, struct packet *p);
+
+/* A client that gives up before its SYN has come through: nobody sends it again, and nothing of the
+ * connection ever arrives. */
+static bool was_never_there(const struct conn *c, int closing_side)
+{
+    return closing_side == 0 && c->held[0] && c->held[0]->type == PACKET_OPEN;
+}
+
+static void forget_held(struct conn *c)
+{
+    struct packet *p = c->held[0];
+    c->held[0] = NULL;
+    c->held_end[0] = &c->held[0];
+    for (struct packet *next; p; p = next) {
+        next = p->next;
+        drop_packet(c->node[0]->net, p);
+    }
+    shut_side(c, 1);
+    conn_free_if_done(c);
+}
+
 void conn_close(struct conn *c, struct node *from)
 {
     int side = conn_side(c, from);
     if (!c->is_open[side])
         return;
     shut_side(c, side);
-    if (c->is_open[!side])
+    if (was_never_there(c, side))
+        forget_held(c);
+    else if (c->is_open[!side])
         send_packet(c, side, PACKET_CLOSE, NULL);
     else
         conn_free_if_done(c);

@@ -373,6 +373,15 @@ static void send_connected(struct zk_server *s, struct zk_conn *c, int32_t timeo
     pump(s, c);
 }
 
+/* A session comes back: what its connection before still brings to this server is not read any
+ * more (ServerCnxnFactory.closeSession; elsewhere it is refused, SESSIONMOVED). */
+static void cut_off_former(struct zk_server *s, const struct zk_conn *c)
+{
+    for (uint32_t i = s->conn_count; i-- > 0;)
+        if (s->conns[i] != c && s->conns[i]->session == c->session)
+            cut_off(s, s->conns[i]);
+}
+
 /* ZooKeeperServer.processConnectRequest: not with a client that has seen more than we have. */
 static void connect(struct zk_server *s, struct zk_conn *c, struct zk_request *r)
 {
@@ -387,6 +396,7 @@ static void connect(struct zk_server *s, struct zk_conn *c, struct zk_request *r
     }
     if (r->session) {
         c->session = r->session;
+        cut_off_former(s, c);
         zk_quorum_revalidate(s, r->session, c->tag);
         msg_free(s->e->pool, r);
         return;

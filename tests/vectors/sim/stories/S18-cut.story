@@ -40,44 +40,44 @@ $ zkstudy story --scenario=S18 --seed=1 --set n=2 --set P=4 --set 'fault.1=at 30
 [    38.818] m1   session 200000001000002 expire
 [    38.818] zk3  cause 3: expire m1 g_c1
 [    38.820] m2   rebalance 3
-[    38.828] m2   gives up t/2 (release)
-[    38.828] m2   gives up t/3 (release)
-[    38.907] m2   owns t/0 from 519
-[    38.907] m2   owns t/1 from 519
-[    38.907] m2   owns t/2 from 776
-[    38.907] m2   owns t/3 from 776
-[    38.907] m2   rebalance 3 done after 1
+[    38.827] m2   gives up t/2 (release)
+[    38.827] m2   gives up t/3 (release)
+[    38.906] m2   owns t/0 from 519
+[    38.906] m2   owns t/1 from 519
+[    38.906] m2   owns t/2 from 776
+[    38.906] m2   owns t/3 from 776
+[    38.906] m2   rebalance 3 done after 1
 [    45.000] ctl  healed: cut m1 - zk* both
-[    45.001] m1   expired
+[    45.000] m1   expired
 [    45.008] m1   session 300000001000001 open
 [    45.008] m1   connected to zk3
-[    45.010] zk3  cause 4: join m1 g_c1
+[    45.009] zk3  cause 4: join m1 g_c1
 [    45.010] m1   rebalance 2
 [    45.012] m2   rebalance 4
-[    45.020] m2   gives up t/0 (release)
-[    45.020] m2   gives up t/1 (release)
-[    45.020] m2   gives up t/2 (release)
-[    45.020] m2   gives up t/3 (release)
+[    45.018] m2   gives up t/0 (release)
+[    45.018] m2   gives up t/1 (release)
+[    45.018] m2   gives up t/2 (release)
+[    45.018] m2   gives up t/3 (release)
 [    45.020] m1   gives up t/0 (lost)
 [    45.020] m1   gives up t/1 (lost)
 [    45.079] m1   cannot claim t/0: held by g_c2-0
 [    45.082] m1   cannot claim t/1: held by g_c2-0
 [    45.082] m1   attempt 0 fails: 2 of 2 claims met an owner node of another member
-[    45.102] m2   owns t/2 from 900
-[    45.102] m2   owns t/3 from 900
-[    45.102] m2   rebalance 4 done after 1
+[    45.101] m2   owns t/2 from 900
+[    45.101] m2   owns t/3 from 900
+[    45.101] m2   rebalance 4 done after 1
 [    47.198] m1   owns t/0 from 900
 [    47.198] m1   owns t/1 from 900
 [    47.198] m1   rebalance 2 done after 2
 [    47.200] m1   rebalance 3
-[    47.207] m1   gives up t/0 (release)
-[    47.207] m1   gives up t/1 (release)
-[    47.278] m1   owns t/0 from 944
-[    47.278] m1   owns t/1 from 944
-[    47.278] m1   rebalance 3 done after 1
-[    47.278] m1   rebalance 4
-[    47.285] m1   gives up t/0 (release)
-[    47.285] m1   gives up t/1 (release)
-[    47.355] m1   owns t/0 from 945
-[    47.355] m1   owns t/1 from 945
-[    47.355] m1   rebalance 4 done after 1
+[    47.206] m1   gives up t/0 (release)
+[    47.206] m1   gives up t/1 (release)
+[    47.277] m1   owns t/0 from 944
+[    47.277] m1   owns t/1 from 944
+[    47.277] m1   rebalance 3 done after 1
+[    47.277] m1   rebalance 4
+[    47.284] m1   gives up t/0 (release)
+[    47.284] m1   gives up t/1 (release)
+[    47.354] m1   owns t/0 from 945
+[    47.354] m1   owns t/1 from 945
+[    47.354] m1   rebalance 4 done after 1

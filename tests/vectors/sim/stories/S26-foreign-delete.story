@@ -107,8 +107,8 @@ $ zkstudy story --scenario=S26 --seed=2 --long --set members=2 --set 'topic.t=4 
 [    41.434] zk1  cause 4: expire m2 g_fb32555e-1
 [    41.434] m3   NodeChildrenChanged /consumers/g/ids
 [    41.434] m1   NodeChildrenChanged /consumers/g/ids
-[    41.435] m3   rebalance 2
-[    41.436] m1   rebalance 3
+[    41.435] m1   rebalance 3
+[    41.436] m3   rebalance 2
 [    41.442] m1   gives up t/0 (release)
 [    41.442] m1   gives up t/1 (release)
 [    41.443] m3   gives up t/2 (release)
@@ -117,25 +117,25 @@ $ zkstudy story --scenario=S26 --seed=2 --long --set members=2 --set 'topic.t=4 
 [    41.495] m3   delete /consumers/g/owners/t/2 (zxid 100000034)
 [    41.495] m3   releases t/2: ok
 [    41.496] m1   delete /consumers/g/owners/t/1 (zxid 100000035)
-[    41.497] m1   releases t/1: ok
-[    41.499] m3   sees 2 members, 4 partitions
-[    41.499] m3   wants t/2-3
-[    41.500] m3   reads offset 0 of t/2
+[    41.496] m1   releases t/1: ok
+[    41.500] m3   sees 2 members, 4 partitions
+[    41.500] m3   wants t/2-3
+[    41.501] m3   reads offset 0 of t/2
 [    41.501] m1   sees 2 members, 4 partitions
 [    41.501] m1   wants t/0-1
 [    41.501] m3   reads offset 0 of t/3
 [    41.502] m1   reads offset 0 of t/0
 [    41.502] m3   create /consumers/g/owners/t/2 (zxid 100000036)
-[    41.502] m1   reads offset 0 of t/1
-[    41.503] m3   claims t/2
-[    41.503] m1   create /consumers/g/owners/t/0 (zxid 100000037)
-[    41.504] m1   claims t/0
-[    41.504] m3   create /consumers/g/owners/t/3 (zxid 100000038)
-[    41.505] m3   claims t/3
-[    41.505] m3   owns t/2 from 0
-[    41.505] m3   owns t/3 from 0
-[    41.505] m3   rebalance 2 done after 1
-[    41.506] m1   create /consumers/g/owners/t/1 (zxid 100000039)
+[    41.502] m3   claims t/2
+[    41.503] m1   reads offset 0 of t/1
+[    41.503] m3   create /consumers/g/owners/t/3 (zxid 100000037)
+[    41.504] m3   claims t/3
+[    41.504] m3   owns t/2 from 0
+[    41.504] m3   owns t/3 from 0
+[    41.504] m3   rebalance 2 done after 1
+[    41.504] m1   create /consumers/g/owners/t/0 (zxid 100000038)
+[    41.505] m1   claims t/0
+[    41.507] m1   create /consumers/g/owners/t/1 (zxid 100000039)
 [    41.507] m1   claims t/1
 [    41.507] m1   owns t/0 from 0
 [    41.507] m1   owns t/1 from 0
@@ -146,60 +146,60 @@ $ zkstudy story --scenario=S26 --seed=2 --long --set members=2 --set 'topic.t=4 
 [    45.709] m2   connected to zk1
 [    45.711] m2   delete /consumers/g/owners/t/3 (zxid 10000003b)
 [    45.711] m2   releases t/3: ok, another's
-[    45.713] m2   create /consumers/g/ids/g_fb32555e-1 (zxid 10000003c)
-[    45.713] zk1  cause 5: join m2 g_fb32555e-1
-[    45.713] m1   NodeChildrenChanged /consumers/g/ids
+[    45.712] m2   create /consumers/g/ids/g_fb32555e-1 (zxid 10000003c)
+[    45.712] zk1  cause 5: join m2 g_fb32555e-1
 [    45.713] m3   NodeChildrenChanged /consumers/g/ids
+[    45.713] m1   NodeChildrenChanged /consumers/g/ids
+[    45.714] m3   rebalance 3
 [    45.714] m1   rebalance 4
-[    45.715] m3   rebalance 3
 [    45.718] m2   sees 3 members, 4 partitions
 [    45.718] m2   wants t/3
-[    45.719] m2   reads offset 0 of t/3
-[    45.721] m1   gives up t/0 (release)
-[    45.721] m1   gives up t/1 (release)
-[    45.721] m2   create /consumers/g/owners/t/3 (zxid 10000003d)
-[    45.722] m2   claims t/3
-[    45.722] m2   owns t/3 from 0
-[    45.722] m2   rebalance 2 done after 1
-[    45.722] m2   rebalance 3
-[    45.723] m3   gives up t/2 (release)
-[    45.723] m3   gives up t/3 (release)
-[    45.729] m2   gives up t/3 (release)
-[    45.772] m1   delete /consumers/g/owners/t/0 (zxid 10000003e)
-[    45.773] m1   releases t/0: ok
-[    45.774] m3   delete /consumers/g/owners/t/2 (zxid 10000003f)
+[    45.718] m2   reads offset 0 of t/3
+[    45.720] m2   create /consumers/g/owners/t/3 (zxid 10000003d)
+[    45.720] m2   claims t/3
+[    45.720] m2   owns t/3 from 0
+[    45.720] m2   rebalance 2 done after 1
+[    45.720] m2   rebalance 3
+[    45.722] m3   gives up t/2 (release)
+[    45.722] m3   gives up t/3 (release)
+[    45.722] m1   gives up t/0 (release)
+[    45.722] m1   gives up t/1 (release)
+[    45.728] m2   gives up t/3 (release)
+[    45.774] m1   delete /consumers/g/owners/t/0 (zxid 10000003e)
+[    45.774] m1   releases t/0: ok
+[    45.775] m3   delete /consumers/g/owners/t/2 (zxid 10000003f)
 [    45.775] m3   releases t/2: ok
-[    45.775] m1   delete /consumers/g/owners/t/1 (zxid 100000040)
-[    45.775] m1   releases t/1: ok
+[    45.776] m1   delete /consumers/g/owners/t/1 (zxid 100000040)
 [    45.776] m3   delete /consumers/g/owners/t/3 (zxid 100000041)
+[    45.776] m1   releases t/1: ok
 [    45.776] m3   releases t/3: ok, another's
-[    45.781] m1   sees 3 members, 4 partitions
-[    45.781] m1   wants t/0-1
+[    45.781] m2   releases t/3: NoNode
+[    45.782] m1   sees 3 members, 4 partitions
+[    45.782] m1   wants t/0-1
 [    45.782] m3   sees 3 members, 4 partitions
 [    45.782] m3   wants t/2
 [    45.782] m1   reads offset 0 of t/0
-[    45.782] m2   releases t/3: NoNode
-[    45.783] m1   reads offset 0 of t/1
 [    45.783] m3   reads offset 0 of t/2
-[    45.784] m1   create /consumers/g/owners/t/0 (zxid 100000043)
-[    45.785] m1   claims t/0
-[    45.786] m3   create /consumers/g/owners/t/2 (zxid 100000044)
-[    45.786] m3   claims t/2
-[    45.786] m3   owns t/2 from 0
-[    45.786] m3   rebalance 3 done after 1
-[    45.786] m1   create /consumers/g/owners/t/1 (zxid 100000045)
-[    45.787] m1   claims t/1
-[    45.787] m1   owns t/0 from 0
-[    45.787] m1   owns t/1 from 0
-[    45.787] m1   rebalance 4 done after 1
-[    45.787] m2   sees 3 members, 4 partitions
-[    45.787] m2   wants t/3
-[    45.788] m2   reads offset 0 of t/3
-[    45.789] m2   create /consumers/g/owners/t/3 (zxid 100000046)
+[    45.783] m1   reads offset 0 of t/1
+[    45.784] m3   create /consumers/g/owners/t/2 (zxid 100000043)
+[    45.785] m3   claims t/2
+[    45.785] m3   owns t/2 from 0
+[    45.785] m3   rebalance 3 done after 1
+[    45.786] m1   create /consumers/g/owners/t/0 (zxid 100000044)
+[    45.786] m1   claims t/0
+[    45.786] m2   sees 3 members, 4 partitions
+[    45.786] m2   wants t/3
+[    45.787] m2   reads offset 0 of t/3
+[    45.788] m1   create /consumers/g/owners/t/1 (zxid 100000045)
+[    45.788] m1   claims t/1
+[    45.788] m1   owns t/0 from 0
+[    45.788] m1   owns t/1 from 0
+[    45.788] m1   rebalance 4 done after 1
+[    45.788] m2   create /consumers/g/owners/t/3 (zxid 100000046)
 [    45.789] m2   claims t/3
 [    45.789] m2   owns t/3 from 0
 [    45.789] m2   rebalance 3 done after 1
-[    45.791] m2   rebalance 4
+[    45.790] m2   rebalance 4
 [    45.798] m2   gives up t/3 (release)
 [    45.849] m2   delete /consumers/g/owners/t/3 (zxid 100000047)
 [    45.849] m2   releases t/3: ok
@@ -214,10 +214,10 @@ $ zkstudy story --scenario=S26 --seed=2 --long --set members=2 --set 'topic.t=4 
 [    45.863] m2   gives up t/3 (release)
 [    45.915] m2   delete /consumers/g/owners/t/3 (zxid 100000049)
 [    45.915] m2   releases t/3: ok
-[    45.921] m2   sees 3 members, 4 partitions
-[    45.921] m2   wants t/3
+[    45.920] m2   sees 3 members, 4 partitions
+[    45.920] m2   wants t/3
 [    45.921] m2   reads offset 0 of t/3
 [    45.923] m2   create /consumers/g/owners/t/3 (zxid 10000004a)
-[    45.924] m2   claims t/3
-[    45.924] m2   owns t/3 from 0
-[    45.924] m2   rebalance 5 done after 1
+[    45.923] m2   claims t/3
+[    45.923] m2   owns t/3 from 0
+[    45.923] m2   rebalance 5 done after 1
