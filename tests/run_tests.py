@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 from lib import jars, java_members, versions  # noqa: E402
 
 JOBS = "2"
+TEST_JOBS = "3"  # live tests wait more than they compute
 AGAIN_AT_MOST = 5  # live tests of one build that failed and are run once more
 
 # What runs in which build: preset, tiers (ctest labels), names left out. The live tests in Python run
@@ -128,7 +129,7 @@ def ctest(preset, totals, selection):
     """Runs the ctest entries that `selection` (words for ctest) names."""
     started = time.monotonic()
     before = totals.passed, len(totals.failed), len(totals.skipped)
-    cases = run_ctest(preset, ["-j", JOBS, *selection])
+    cases = run_ctest(preset, ["-j", TEST_JOBS, *selection])
     if cases is None:
         log = (ROOT / "build" / preset / "ctest.log").read_text(errors="replace")
         totals.failed.append(("[%s] ctest" % preset, log[-6000:]))

@@ -326,9 +326,10 @@ def test_rolling_restart_of_an_ensemble(t):
     members.streams("b", t=1)
     layout = range_layout(4, ["g_a-0", "g_b-0"])
     group.wait_for_exact_owners("t", layout)
+    produced = producer.send_numbered("t", 4, 5)
+    wait_for(lambda: len(members.messages()) == 20, "messages: the join is over")
     sessions = {name: group.member_session("g_%s" % name) for name in "ab"}
     rebalances = {name: len(members.rebalances(name)) for name in "ab"}
-    produced = producer.send_numbered("t", 4, 5)
     for n in servers.numbers:
         servers.servers[n].stop()
         servers.start(n)
