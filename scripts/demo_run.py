@@ -281,12 +281,12 @@ class Demo:
                 say("  %-44s %s" % (what.split(";")[0], "  ".join(
                     "%d: %.2f s" % (p, s) for p, s in sorted(gaps.items()))))
         say()
-        say("ZooKeeper operations of group workers for each change, without timer commits")
-        say("  %-44s %6s %6s %7s %8s" % ("", "reads", "writes", "watches", "settled"))
+        say("What each change cost group workers: reads of ZooKeeper, watches they left, claims and "
+            "releases of partitions")
+        say("  %-44s %6s %7s %7s %9s %8s" % ("", "reads", "watches", "claims", "releases", "settled"))
         for what, begin, settled in self.changes:
-            reads, writes, watches = self.operations(begin, settled + 10**9)
-            say("  %-44s %6d %6d %7d %6.2f s" % (what.split(";")[0], reads, writes, watches,
-                                                 (settled - begin) / 1e9))
+            say("  %-44s %6d %7d %7d %9d %6.2f s" % (what.split(";")[0], *self.operations(begin, settled + 10**9),
+                                                     (settled - begin) / 1e9))
         say()
         say("lost: %d" % (lost + jobs))
         return 0 if lost + jobs == 0 else 2
@@ -341,18 +341,19 @@ class Demo:
         return gaps
 
     def operations(self, begin, end):
-        reads = writes = watches = 0
+        """Reads, watches left by them, and partitions claimed and released (in safe mode many in one
+        transaction; a release commits, too)."""
+        reads = watches = claims = releases = 0
         for member in self.workers():
             for event in member.events():
-                if event["ev"] != "zk_op" or not begin <= event["t"] <= end:
+                if not begin <= event["t"] <= end:
                     continue
-                is_write = event["op"] in ("create", "delete", "setData")
-                if is_write and "/offsets" in event["path"]:
-                    continue
-                reads += not is_write
-                writes += is_write
-                watches += bool(event.get("watch"))
-        return reads, writes, watches
+                claims += event["ev"] == "claim"
+                releases += event["ev"] == "release"
+                if event["ev"] == "zk_op" and event["op"] in ("exists", "getData", "getChildren"):
+                    reads += 1
+                    watches += bool(event.get("watch"))
+        return reads, watches, claims, releases
 
 
 def parse_arguments():
