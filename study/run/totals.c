@@ -110,14 +110,14 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Nearest rank; what never settled is beyond all others. */
+/* Nearest rank; what did not settle in time is beyond all others. */
 static void say_quantile(const struct totals *t, unsigned percent, struct buf *out)
 {
     uint64_t all = t->tts_count + t->never_settled, rank = (all * percent + 99) / 100;
     if (rank && rank <= t->tts_count)
         buf_appendf(out, "  p%u %.2f s", percent, (double)t->tts[rank - 1] / 1e9);
     else if (rank)
-        buf_appendf(out, "  p%u never", percent);
+        buf_appendf(out, "  p%u not in time", percent);
 }
 
 static void say_check(const struct totals *t, int id, struct buf *out)
@@ -176,7 +176,7 @@ void totals_report(struct totals *t, struct buf *out)
     say_quantile(t, 50, out);
     say_quantile(t, 90, out);
     say_quantile(t, 99, out);
-    buf_appendf(out, "  (%" PRIu64 " never)\n", t->never_settled);
+    buf_appendf(out, "  (%" PRIu64 " not before faults were healed)\n", t->never_settled);
     say_failed(t, out);
     buf_appendf(out, "%" PRIu64 " runs, %" PRIu64 " events; %" PRIu64 " violated a MUST", t->runs,
                 t->events, t->failed_runs - t->died_runs);
