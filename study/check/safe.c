@@ -232,6 +232,15 @@ static void take_own_end(struct check *c, const struct trace_event *e)
                  e->own.p.topic, e->own.p.partition);
 }
 
+/* What it was given by an earlier claim is not of this one: that ended with its session, may be after
+ * the partition had been stopped. */
+static void take_claim(struct check *c, const struct trace_event *e)
+{
+    struct pair *x = safe_pair(c, e->m, e->claim.p);
+    if (x && strcmp(e->claim.rc, "ok") == 0)
+        x->has_been_given = false;
+}
+
 static void take_drained(struct check *c, const char *m, struct topic_partition p)
 {
     struct pair *x = safe_pair(c, m, p);
@@ -390,6 +399,7 @@ void check_safe(struct check *c, const struct trace_event *e)
     case TRACE_OWN_END: take_own_end(c, e); break;
     case TRACE_PROCESSED: take_drained(c, e->m, e->processed.p); break;
     case TRACE_VOID: take_drained(c, e->m, e->voided.p); break;
+    case TRACE_CLAIM: take_claim(c, e); break;
     case TRACE_RELEASE: take_release(c, e); break;
     case TRACE_ZK_TXN: take_txn(c, e); break;
     case TRACE_DECIDE: take_decide(c, e); break;
