@@ -58,8 +58,10 @@ class Group:
 
     def set_offset(self, topic, partition, offset):
         path = "%s/offsets/%s/%d" % (self.path, topic, partition)
-        self.zk.ensure_path(path)
-        self.zk.set(path, str(offset).encode())
+        try:
+            self.zk.set(path, str(offset).encode())
+        except NoNodeError:  # a live owner would read a node that is made first and set after
+            self.zk.create(path, str(offset).encode(), makepath=True)
 
     def wait_for_members(self, count, timeout_s=60.0):
         """Until so many are registered; their ids."""
