@@ -6,6 +6,8 @@ import socket
 import struct
 import subprocess
 
+from kazoo.security import make_digest_acl
+
 from lib.members import program
 from lib.ports import free_port
 from lib.testing import quick
@@ -156,6 +158,34 @@ def test_consume_without_zookeeper(t):
 
 
 @quick
+def test_credentials_that_are_refused(t):
+    """ZooKeeper takes the session on first, and then refuses them for good."""
+    world = World(t)
+    for words in (["consume", "-e"], ["consume"], ["consume", "-X", "zookeeper.mode=compat", "-G", "g"],
+                  ["consume", "-p", "0"]):
+        code, out, err = run(*words, "-t", "t", "--zookeeper", world.connect,
+                             "-X", "zookeeper.auth=foo:u:x")
+        expect((words, code, out), (words, 1, ""))
+        expect((words, err.count("refuses the credentials: foo is no scheme")), (words, 1))
+
+
+@quick
+def test_a_group_that_others_protect(t):
+    """It is tried again every second, told once, and --exit-at-end ends."""
+    world = World(t)
+    world.zk.ensure_path("/consumers")
+    world.zk.create("/consumers/g", acl=[make_digest_acl("u", "p", all=True)])
+    for mode in ("safe", "compat"):
+        code, out, err = run("consume", "-t", "t", "-e", "--exit-grace=2500", "-G", "g",
+                             "--zookeeper", world.connect, "-X", "zookeeper.mode=" + mode)
+        expect((mode, code, out), (mode, 0, ""))
+        expect_in("no partition was assigned for 2500 ms", err)
+        expect_in("set zookeeper.auth", err)
+        lines = [line for line in err.splitlines() if "egister" in line and "NoAuth" in line]
+        expect((mode, len(lines)), (mode, 1))
+
+
+@quick
 def test_a_made_up_group_goes_with_its_process(t):
     world = World(t)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -201,6 +231,25 @@ def test_a_group_that_others_have_joined_is_left_to_them(t):
 
 
 @quick
+def test_signals_that_come_together_are_one(t):
+    """As of timeout(1), to the process and to its group."""
+    world = World(t)
+    for _ in range(3):
+        process = consume(t, world, "-G", "g")
+        wait_for(lambda: "assigned" in told(process), "the assignment")
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        expect(process.wait(), 0)
+        expect(world.zk.get_children("/consumers/g/ids"), [])
+
+
+def end_again(process, number):
+    if process.is_running():
+        process.send_signal(number)
+    return not process.is_running()
+
+
+@quick
 def test_a_second_signal_ends_it_at_once(t):
     world = World(t)
     proxy = t.zookeeper_proxy(world.server)
@@ -211,7 +260,7 @@ def test_a_second_signal_ends_it_at_once(t):
         proxy.hole(label)  # so that it cannot leave in order
         process.send_signal(number)
         wait_for(lambda: "Leaving in order" in told(process), "the first signal to be seen")
-        process.send_signal(number)
+        wait_for(lambda: end_again(process, number), "the second signal to end it")
         expect(process.wait(), 128 + number)
         assert world.zk.get_children("/consumers/%s/ids" % label), "it has left in order"
 

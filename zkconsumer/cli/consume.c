@@ -116,9 +116,8 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
 
 static void on_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
 {
-    (void)consumer;
     metrics_server_count_error(((struct consume *)user)->metrics);
-    report_warning("%s (%s)", text, zkc_err_name(err));
+    consume_error(consumer, err, text, user);
 }
 
 #define FETCH_QUIET_MS 10000

@@ -1,4 +1,5 @@
 #include "zkconsumer/cli/consume_plan.h"
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/printing.h"
@@ -10,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     GROUP,
@@ -159,6 +161,44 @@ const struct cli_option consume_options[OPTIONS] = {
     [HELP] = OPTION_HELP,
 };
 
+#define TOLD_MS  9500 /* what the library tells every ten seconds is not held back */
+#define TOLD_MAX 32
+
+/* What was told lately: an error comes as a log line and to on_error, and some with each new try.
+ * All on the loop's thread. */
+static struct {
+    char text[256]; /* cut, and without the library's count of repeats */
+    int64_t ms;
+} told[TOLD_MAX];
+static size_t told_next;
+
+/* Says whether it is to be told now, and takes it that it is. */
+static bool may_tell(const char *text)
+{
+    const char *count = strstr(text, " [and ");
+    char key[sizeof told[0].text];
+    snprintf(key, sizeof key, "%.*s", count ? (int)(count - text) : (int)sizeof key, text);
+    int64_t now_ms = clock_now_ms();
+    size_t at = 0;
+    while (at < TOLD_MAX && strcmp(told[at].text, key) != 0)
+        at++;
+    if (at < TOLD_MAX && now_ms - told[at].ms < TOLD_MS)
+        return false;
+    if (at == TOLD_MAX)
+        at = told_next++ % TOLD_MAX;
+    memcpy(told[at].text, key, sizeof key);
+    told[at].ms = now_ms;
+    return true;
+}
+
+void consume_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
+{
+    (void)consumer;
+    (void)user;
+    if (may_tell(text))
+        report_warning("%s (%s)", text, zkc_err_name(err));
+}
+
 void consume_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
                  void *user)
 {
@@ -167,7 +207,7 @@ void consume_log(zkc_consumer *consumer, int level, const char *facility, const 
     bool is_told = strcmp(facility, "zk") == 0; /* what matters of it comes as an error, too */
     if (report_level() == REPORT_VERBOSE)
         report_status("%s: %s", facility, text);
-    else if (level <= 4 && !is_told)
+    else if (level <= 4 && !is_told && may_tell(text))
         report_warning("%s: %s", facility, text);
 }
 
@@ -188,6 +228,7 @@ zkc_conf *consume_conf_new(void)
         return NULL;
     }
     zkc_conf_set_on_log(conf, consume_log);
+    zkc_conf_set_on_error(conf, consume_error);
     if (consume_conf_set(conf, ZK_READER_AUTH_VARIABLE, "zookeeper.auth",
                          getenv(ZK_READER_AUTH_VARIABLE)))
         return conf;

@@ -49,11 +49,14 @@ struct consume_plan {
 bool consume_plan_init(struct consume_plan *plan, const struct cli_args *args, uint32_t random);
 void consume_plan_deinit(struct consume_plan *plan);
 
-/* The library's log lines as report lines: warnings and errors always, the rest with --verbose. */
+/* What the library says, as report lines: errors, and of its log warnings and errors always, the
+ * rest with --verbose. The same text comes once in ten seconds (with --verbose, of errors only). On
+ * one loop's thread. */
+void consume_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user);
 void consume_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
                  void *user);
 
-/* A conf that logs as the commands do, with the credentials of the environment
+/* A conf that tells what the commands do, with the credentials of the environment
  * (ZK_READER_AUTH_VARIABLE). NULL, and reported: out of memory, or they have no such form. */
 zkc_conf *consume_conf_new(void);
 

@@ -412,13 +412,6 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
         atomic_store(&m->is_rebalanced, true);
 }
 
-static void on_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
-{
-    (void)consumer;
-    (void)user;
-    report_warning("%s (%s)", text, zkc_err_name(err));
-}
-
 static enum cli_exit fail(enum zkc_err err, const char *why)
 {
     report_error("%s", why);
@@ -464,7 +457,6 @@ static enum cli_exit mirror(struct plan *plan)
         return CLI_FAILED;
     }
     zkc_conf_set_user(plan->source, &m);
-    zkc_conf_set_on_error(plan->source, on_error);
     zkc_conf_set_on_rebalance(plan->source, on_rebalance);
     enum zkc_err err = zkc_loop_open(NULL, &loop);
     if (err)

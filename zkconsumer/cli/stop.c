@@ -1,4 +1,5 @@
 #include "zkconsumer/cli/stop.h"
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/report.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -10,13 +11,22 @@
 /* A signal handler has no other way to reach its program than through such variables. The kernel
  * may run it on any thread. */
 static atomic_bool is_requested;
+static atomic_llong requested_ms;
 static int pipe_fds[2] = {-1, -1};
+
+/* timeout(1), and a shell that ends its jobs, send one to the process and one to its group. */
+#define SAME_REQUEST_MS 500
 
 static void on_signal(int number)
 {
-    if (atomic_exchange(&is_requested, true))
-        _exit(128 + number);
     int saved_errno = errno;
+    long long now_ms = clock_now_ms(), none = 0;
+    if (!atomic_compare_exchange_strong(&requested_ms, &none, now_ms)) {
+        if (now_ms - none >= SAME_REQUEST_MS)
+            _exit(128 + number);
+        return;
+    }
+    is_requested = true;
     ssize_t written = write(pipe_fds[1], "", 1);
     (void)written; /* the pipe is empty: it has room */
     errno = saved_errno;

@@ -1,6 +1,7 @@
-/* SIGINT and SIGTERM: the first asks for an orderly stop, a second one ends the process at once
- * with 128 + its number. SIGPIPE is ignored, so that a write to a closed pipe is an error like
- * others. Process-wide; one thread waits for the descriptor. */
+/* SIGINT and SIGTERM: the first asks for an orderly stop, one half a second later or
+ * more ends the process at once with 128 + its number; what comes sooner belongs to the first.
+ * SIGPIPE is ignored, so that a write to a closed pipe is an error like others. Process-wide; one
+ * thread waits for the descriptor. */
 #ifndef ZKC_CLI_STOP_H
 #define ZKC_CLI_STOP_H
 

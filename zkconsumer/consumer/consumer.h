@@ -127,6 +127,8 @@ struct zkc_consumer {
     struct commit_queue commits_new, commits_running, commits_done;
     bool leave_wanted, leave_fed;
     bool is_settled, gave_up, was_connected;
+    bool is_refused;     /* the credentials, for good: nothing comes of this session any more */
+    bool was_registered; /* ever; if not, an ACL that is in the way is what waits end with */
     uint64_t rebalances, rebalances_failed, expirations;
 
     bool was_released;          /* the session that was closed last has left nothing behind */

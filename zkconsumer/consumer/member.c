@@ -303,6 +303,7 @@ static void tell_no_auth(zkc_consumer *c, const struct sent *s)
               "correct them"
             : "it is protected: set zookeeper.auth, to " ZK_AUTH_FORM,
         s->op.type == ZK_OP_CREATE || s->op.type == ZK_OP_MULTI ? " or of its parent" : "");
+    consumer_check_waiters(c);
 }
 
 static void on_result(const struct zk_result *result, void *user)
@@ -527,14 +528,21 @@ static void committed(zkc_consumer *c, const struct group_output *o)
     c->commits_running = rest;
 }
 
+/* What streams that have nothing to hand out end with. */
+static void set_failure(zkc_consumer *c, enum zkc_err err)
+{
+    stream_hub_set_failure(c->hub, c->is_refused ? ZKC_ERR_ZOOKEEPER : err);
+}
+
 static void take_state(zkc_consumer *c, const struct group_output *o)
 {
     /* Who has had streams keeps them: a later rebalance that is given up is told by on_error only,
      * as 0.8's executor thread logs it, and the next change may bring messages again. */
     bool never_joined = c->rebalances == c->rebalances_failed;
     c->is_settled = o->state.settled;
+    c->was_registered = c->was_registered || o->state.registered;
     c->gave_up = o->state.gave_up;
-    stream_hub_set_failure(c->hub, c->gave_up && never_joined ? ZKC_ERR_REBALANCE : ZKC_OK);
+    set_failure(c, c->gave_up && never_joined ? ZKC_ERR_REBALANCE : ZKC_OK);
     consumer_check_waiters(c);
 }
 
@@ -545,7 +553,7 @@ static void rebalance_ended(zkc_consumer *c, const struct group_output *o)
     c->rebalances_failed += !o->rebalance_end.ok;
     if (o->rebalance_end.ok && c->gave_up) {
         c->gave_up = false;
-        stream_hub_set_failure(c->hub, ZKC_OK);
+        set_failure(c, ZKC_OK);
     }
 }
 
@@ -662,6 +670,17 @@ static void expired(zkc_consumer *c, const struct zk_session_event *event)
     member_drain(c);
 }
 
+/* Servers take a session on before they look at its credentials: it was CONNECTED before. */
+static void refused(zkc_consumer *c, const struct zk_session_event *event)
+{
+    log_cause(c->log, 3, LOG_FACILITY_ZK, "refused", "%s", event->text);
+    consumer_error(c, ZKC_ERR_ZOOKEEPER, "%s", event->text);
+    c->is_refused = true;
+    event_del(c->connect_timer);
+    set_failure(c, ZKC_OK);
+    consumer_check_waiters(c);
+}
+
 static void on_event(const struct zk_session_event *event, void *user)
 {
     zkc_consumer *c = user;
@@ -680,7 +699,7 @@ static void on_event(const struct zk_session_event *event, void *user)
         member_feed(c, &in);
         break;
     case ZK_SESSION_EVENT_EXPIRED: expired(c, event); break;
-    case ZK_SESSION_EVENT_AUTH_FAILED:
+    case ZK_SESSION_EVENT_AUTH_FAILED: refused(c, event); break;
     case ZK_SESSION_EVENT_UNREACHABLE:
         log_cause(c->log, 3, LOG_FACILITY_ZK, "unreachable", "%s", event->text);
         consumer_error(c, ZKC_ERR_UNREACHABLE, "%s", event->text);

@@ -134,9 +134,13 @@ void consumer_check_waiters(zkc_consumer *c)
 {
     if (c->state >= CONSUMER_CLOSING)
         consumer_end_waiters(c, ZKC_ERR_CLOSED);
+    else if (c->is_refused)
+        consumer_end_waiters(c, ZKC_ERR_ZOOKEEPER);
     else if (c->is_settled)
         consumer_end_waiters(c, c->gave_up ? ZKC_ERR_REBALANCE : ZKC_OK);
     else if (c->was_connected && c->state == CONSUMER_OPEN)
+        consumer_end_waiters(c, ZKC_OK);
+    else if (c->has_told_no_auth && !c->was_registered)
         consumer_end_waiters(c, ZKC_OK);
     else if (!c->was_connected && c->wait_err)
         consumer_end_waiters(c, c->wait_err);

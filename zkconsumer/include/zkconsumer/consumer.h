@@ -95,10 +95,12 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_consumer_assign(zkc_consumer *consumer,
 
 /* Waits, with a group, until the first rebalance has ended (as createMessageStreams does), in safe
  * until each partition of the member's share is held, known to be another's, or reported (on_error)
- * for what keeps the member from it; without, until ZooKeeper is connected. Not on the loop's
- * thread (ZKC_ERR_INVALID).
+ * for what keeps the member from it; without, until ZooKeeper is connected. A member that an ACL
+ * keeps out of the group is waited for until that is reported (on_error); it tries on. Not on the
+ * loop's thread (ZKC_ERR_INVALID).
  *
  * ZKC_ERR_TIMED_OUT, ZKC_ERR_CLOSED
+ * ZKC_ERR_ZOOKEEPER    the credentials of zookeeper.auth are refused, for good
  * ZKC_ERR_UNREACHABLE  zookeeper.connection.timeout.ms passed without a connection
  * ZKC_ERR_REBALANCE    given up; the consumer stays registered and tries again at the next change,
  *                      as 0.8 does */

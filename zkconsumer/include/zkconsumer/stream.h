@@ -49,6 +49,7 @@ struct zkc_message {
  * ZKC_ERR_INVALID    nothing is there, and waiting on the loop's own thread would be for ever
  * ZKC_ERR_END        the consumer is closed; for good
  * ZKC_ERR_REBALANCE  the first rebalance was given up: this stream never got a partition
+ * ZKC_ERR_ZOOKEEPER  the credentials of zookeeper.auth are refused, for good
  * ZKC_ERR_NOMEM      decompression; the stream goes on with the same message
  * ZKC_ERR_WRONG_PROCESS  in a forked child */
 ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_stream_next(zkc_stream *stream, int timeout_ms,
