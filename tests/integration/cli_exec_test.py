@@ -1,7 +1,11 @@
 """consume --exec: what a command gets, when it is committed, and what its exit status does; and --metrics."""
+import fcntl
 import pathlib
 import re
 import signal
+import struct
+import subprocess
+import termios
 import urllib.error
 import urllib.request
 
@@ -55,6 +59,8 @@ def test_the_exit_status_decides(t):
     expect((code, offset(t, cluster), log.read_text().split()), (2, 3, ["m0-0", "m0-1", "m0-2", "m0-3", "m0-3"]))
     expect_in("[t,0] offset 3: its exit status was 1", err)
     expect_in("not committed", err)
+    expect_in("Consumed 3 messages", err)
+    assert "zookeeper.hand.over.ms" not in err, err  # nothing is held any more: nothing to wait for
     log.write_text("")
     expect(consume(cluster, "--exec", "cat >>%s" % log)[0], 0)  # the rest, m0-3 again
     expect((offset(t, cluster), log.read_text()), (6, "m0-3m0-4m0-5"))
@@ -62,9 +68,9 @@ def test_the_exit_status_decides(t):
     code, out, err = consume(cluster, "--exec", command, "--commit", "before", group="b")
     expect((code, offset(t, cluster, "b")), (2, 4))  # m0-3 is lost: at most once
     code, out, err = consume(cluster, "--exec", "kill -9 $$", group="k")
-    expect((code, "ended by signal 9" in err, offset(t, cluster, "k")), (2, True, None))
+    expect((code, "ended by signal 9" in err, offset(t, cluster, "k")), (2, True, 0))
     code, out, err = consume(cluster, "--exec", "sleep 300 & wait", "--exec-timeout=300", group="s")
-    expect((code, "took longer than 300 ms" in err, offset(t, cluster, "s")), (2, True, None))
+    expect((code, "took longer than 300 ms" in err, offset(t, cluster, "s")), (2, True, 0))
     for words in (("--commit=after",), ("--exec=true", "--commit=never"), ("--exec-tries=2",),
                   ("--exec=true", "--exec-messages=0")):
         expect((words, consume(cluster, *words)[0]), (words, 1))
@@ -83,6 +89,82 @@ def test_a_signal_lets_the_command_finish(t):
     gate.write_text("")
     wait_for(lambda: not process.is_running(), "the end")
     expect((process.stop(), offset(t, cluster), log.read_text()), (0, 1, "m0-0"))
+
+
+def shell(command):
+    return subprocess.run(["sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+                          check=False, text=True)
+
+
+def bytes_in(pipe):
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
+MODES = ("safe", "compat")
+
+
+def test_a_stranger_holds_partitions(t):
+    """--exit-at-end does not call that read which somebody keeps who will never read it."""
+    cluster = cluster_with_topic(t, partitions=2, each=3)
+    for n in (1, 0):
+        cluster.zk.create("/consumers/g/owners/t/%d" % n, b"x-0", makepath=True)
+        code, out, err = consume(cluster, "--exit-grace=300", "-f", "%s ")
+        expect((n, code, out), (n, 2, "m0-0 m0-1 m0-2 " if n else ""))
+        expect_in("[t,%d] was not read: it is held by x-0, which is no member of the group" % n, err)
+    for n in (1, 0):
+        cluster.zk.delete("/consumers/g/owners/t/%d" % n)
+    member = t.zkconsumer(cluster, "b", "g", "t")  # what a member has is read by that one
+    wait_for(lambda: len(t.group(cluster, "g").owners("t")) == 2, "the claims")
+    expect(consume(cluster)[0], 0)
+    member.leave()
+
+
+def test_where_a_group_starts(t):
+    """With --exec the start is committed before anything is worked on: what comes while nobody is there is
+    not lost to a group that has read nothing yet."""
+    cluster = cluster_with_topic(t)
+    words = ["--zookeeper", cluster.zookeeper_connect, "-t", "t", "--exec", "cat"]
+    for n, mode in enumerate(MODES):
+        with_mode = words + ["-G", mode, "-X", "zookeeper.mode=" + mode]
+        process = t.process(mode, [program("zkconsumer"), "consume", *with_mode], err=t.folder / (mode + ".err"))
+        wait_for(lambda mode=mode, n=n: offset(t, cluster, mode) == 6 + n, "the start", alive=[process])
+        expect(process.stop(signal.SIGINT), 0)
+        t.producer(cluster).send("t", [(0, None, b"late")])
+        done = run("zkconsumer", "consume", *with_mode, "-e")
+        expect((mode, done.returncode, done.stdout), (mode, 0, "late"))
+        expect(offset(t, cluster, mode), 7 + n)
+
+
+def test_what_was_not_written_is_not_committed(t):
+    cluster = cluster_with_topic(t, each=5000)
+    out = t.folder / "out"
+    stuck = []
+    for mode in MODES:
+        command = "%s consume -G %s%%d -t t -X zookeeper.mode=%s --from-beginning --zookeeper %s" % (
+            program("zkconsumer"), mode, mode, cluster.zookeeper_connect)
+        done = shell("trap '' XFSZ; ulimit -f 32; exec %s -e >%s" % (command % 0, out))
+        lines = out.read_text().count("\n")
+        expect((mode, done.returncode, "File too large" in done.stderr), (mode, 1, True))
+        expect((mode, 0 < lines < 5000, offset(t, cluster, mode + "0")), (mode, True, lines))
+        expect_in("Consumed %d messages" % lines, done.stderr)
+        assert "zookeeper.hand.over.ms" not in done.stderr, done.stderr
+
+        done = shell("exec %s -e >/dev/full" % (command % 1))
+        expect((mode, done.returncode, offset(t, cluster, mode + "1") or 0), (mode, 1, 0))
+        expect_in("Consumed 0 messages", done.stderr)
+
+        process = subprocess.Popen((command % 2).split(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        t.defer(process.kill)
+        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        stuck.append((mode, process))
+    for mode, process in stuck:
+        wait_for(lambda out=process.stdout: bytes_in(out) == 4096, "a full pipe")
+        process.send_signal(signal.SIGINT)
+    for mode, process in stuck:
+        expect((mode, process.wait(30)), (mode, 4))  # nobody reads before
+        pipe, told = process.communicate()
+        expect_in("its reader left ", told.decode())
+        expect((mode, offset(t, cluster, mode + "2")), (mode, pipe.count(b"\n")))
 
 
 def fetch(url):

@@ -13,7 +13,9 @@
 #include "zkconsumer/cli/consume_exec.h"
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/ends.h"
+#include "zkconsumer/cli/group_held.h"
 #include "zkconsumer/cli/group_traces.h"
+#include "zkconsumer/cli/held.h"
 #include "zkconsumer/cli/json_text.h"
 #include "zkconsumer/cli/metrics_server.h"
 #include "zkconsumer/cli/output.h"
@@ -21,6 +23,7 @@
 #include "zkconsumer/cli/starts.h"
 #include "zkconsumer/cli/stop.h"
 #include "zkconsumer/core/base/array.h"
+#include "zkconsumer/core/zk/filter.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -44,6 +47,7 @@ struct consume {
     zkc_consumer *consumer;
     struct output out;
     struct consume_exec exec;
+    struct held held;               /* what is in `out`, or waits for its command */
     struct metrics_server *metrics; /* NULL: none */
     struct format_source source;
     struct zkc_position *starts; /* of single partitions */
@@ -60,7 +64,6 @@ struct consume {
     int64_t unassigned_since_ms; /* since when no partition is owned */
     int64_t message_ms;          /* when the last one came */
     int64_t messages;
-    struct zkc_message in_hand; /* the one taken last, as long as no other is asked for */
     bool may_be_registered;
     enum cli_exit code; /* so far */
 };
@@ -180,6 +183,19 @@ static void observe(struct consume *c, struct ends_partition *p, int64_t positio
                   p->partition, p->position);
 }
 
+/* Nothing but us commits with --exec, so where a partition starts is committed before its first
+ * message is worked on: a group that has read nothing yet, or that dies with the first message,
+ * goes on there, whatever comes meanwhile. An offset that is committed already is not written
+ * again. */
+static void commit_start(struct consume *c, struct ends_partition *p, int64_t position)
+{
+    if (!c->plan.exec || !c->plan.is_member || p->is_start_committed || position < 0)
+        return;
+    struct zkc_position start = {p->topic, p->partition, position};
+    p->is_start_committed =
+        zkc_consumer_commit(c->consumer, &start, 1, NULL, NULL) != ZKC_ERR_NOMEM;
+}
+
 /* A partition without messages says nothing by itself: it is asked. */
 static void ask_for_ends(struct consume *c)
 {
@@ -187,17 +203,24 @@ static void ask_for_ends(struct consume *c)
     for (size_t i = 0; i < c->ends.count; i++) {
         struct ends_partition *p = &c->ends.list[i];
         int64_t position = -1, end = -1;
-        if (!p->is_reached &&
-            zkc_consumer_position(c->consumer, p->topic, p->partition, &position) == ZKC_OK &&
-            zkc_consumer_log_end(c->consumer, p->topic, p->partition, &end) == ZKC_OK)
+        if (p->is_reached ||
+            zkc_consumer_position(c->consumer, p->topic, p->partition, &position) != ZKC_OK)
+            continue;
+        commit_start(c, p, position);
+        if (zkc_consumer_log_end(c->consumer, p->topic, p->partition, &end) == ZKC_OK)
             observe(c, p, position, end);
     }
 }
 
-static void check_ends(struct consume *c)
+static void look_at_owned(struct consume *c)
 {
     if (atomic_exchange(&c->is_reassigned, false))
         update_owned(c);
+}
+
+static void check_ends(struct consume *c)
+{
+    look_at_owned(c);
     if (!ends_all_finished(&c->ends) && clock_now_ms() - c->ends_checked_ms >= ENDS_INTERVAL_MS)
         ask_for_ends(c);
 }
@@ -236,24 +259,58 @@ static void take_report(struct consume *c, const struct zkc_message *m)
                    zkc_err_name(m->err));
 }
 
-static void take_message(struct consume *c, const struct zkc_message *m)
+/* A message counts as done when its command has succeeded, or when it has left the buffer. */
+static void settle(struct consume *c)
 {
-    c->messages++;
-    c->source.message = m;
-    if (c->plan.exec) {
-        consume_exec_add(&c->exec, &c->source);
-    } else if (c->plan.is_json) {
+    if (!c->plan.exec)
+        held_done(&c->held, c->out.written);
+    else if (!c->exec.has_failed)
+        held_done(&c->held, (uint64_t)(c->messages - c->exec.count));
+}
+
+static bool hold(struct consume *c, const struct zkc_message *m, uint64_t end)
+{
+    if (held_add(&c->held, m, end))
+        return true;
+    report_error("out of memory");
+    c->code = CLI_FAILED;
+    return false;
+}
+
+static bool run_for(struct consume *c, const struct zkc_message *m)
+{
+    look_at_owned(c);
+    struct ends_partition *p = find_ends(c, m);
+    if (p)
+        commit_start(c, p, m->offset);
+    return hold(c, m, (uint64_t)c->messages) && consume_exec_add(&c->exec, &c->source);
+}
+
+static bool print(struct consume *c, const struct zkc_message *m)
+{
+    if (c->plan.is_json) {
         json_append_envelope(&c->out.buf, m);
         buf_append_byte(&c->out.buf, '\n');
     } else {
         format_append(&c->plan.format, &c->source, &c->out.buf);
     }
-    output_added(&c->out);
+    uint64_t end = c->out.buf.failed ? UINT64_MAX : c->out.written + c->out.buf.len;
+    return hold(c, m, end) && output_added(&c->out);
+}
+
+/* False: it is time to end. */
+static bool take_message(struct consume *c, const struct zkc_message *m)
+{
+    c->messages++;
+    c->source.message = m;
+    bool goes_on = c->plan.exec ? run_for(c, m) : print(c, m);
+    settle(c);
     struct ends_partition *p = find_ends(c, m);
     if (p) {
         p->is_standing = false;
         observe(c, p, m->offset + 1, m->high_watermark);
     }
+    return goes_on;
 }
 
 /* How long to sleep for nothing but the clock; -1: for ever. */
@@ -280,6 +337,7 @@ static bool idle(struct consume *c)
     if (c->plan.exec && !consume_exec_flush(&c->exec))
         return false;
     output_flush(&c->out);
+    settle(c);
     check_ends(c);
     if (is_at_end(c))
         return false;
@@ -301,26 +359,30 @@ static bool next_failed(struct consume *c, enum zkc_err err)
     return false;
 }
 
+static bool has_all_messages(const struct consume *c)
+{
+    return c->messages == c->plan.messages_max;
+}
+
 /* One turn. False: it is time to end. */
 static bool take(struct consume *c)
 {
     struct zkc_message m;
     enum zkc_err err = zkc_consumer_next(c->consumer, 0, &m);
-    c->in_hand = err ? (struct zkc_message){0} : m;
     if (err == ZKC_ERR_TIMED_OUT)
         return idle(c);
     if (err)
         return next_failed(c, err);
+    bool goes_on = true;
     if (m.err)
         take_report(c, &m);
     else
-        take_message(c, &m);
+        goes_on = take_message(c, &m);
     if (c->messages % 256 == 0) /* an endless stream never idles */
         check_ends(c);
     if (c->plan.silence_ms >= 0)
         c->message_ms = clock_now_ms();
-    return c->messages != c->plan.messages_max && c->out.state == OUTPUT_OPEN &&
-           !c->exec.has_failed && !(c->may_be_at_end && is_at_end(c));
+    return goes_on && !has_all_messages(c) && !(c->may_be_at_end && is_at_end(c));
 }
 
 /* ---- start ---- */
@@ -572,6 +634,47 @@ static void look_for_topics(struct consume *c)
     }
 }
 
+/* Whether it is a topic that we were to read. */
+static bool is_ours(const struct consume *c, const char *topic)
+{
+    for (size_t i = 0; i < c->plan.topic_count; i++)
+        if (strcmp(c->plan.topics[i].name, topic) == 0)
+            return true;
+    struct zk_filter *filter = NULL;
+    struct why why;
+    enum zk_pattern pattern =
+        c->plan.filter.kind == ZKC_FILTER_BLACKLIST ? ZK_PATTERN_BLACK_LIST : ZK_PATTERN_WHITE_LIST;
+    bool is_allowed =
+        c->plan.filter.topics &&
+        zk_filter_new(pattern, c->plan.filter.topics, true, &filter, &why) == ZKC_OK &&
+        zk_filter_allows(filter, topic);
+    zk_filter_free(filter);
+    return is_allowed;
+}
+
+static void report_held(const char *topic, int32_t partition, const char *holder, void *user)
+{
+    struct consume *c = user;
+    if (!is_ours(c, topic))
+        return;
+    report_error("[%s,%" PRId32 "] was not read: it is held by %s, which is no member of the group",
+                 topic, partition, holder);
+    take_worse(c, CLI_PROBLEM);
+}
+
+/* With --exit-at-end: what another member has is read by that one, but not what a stranger has. */
+static void look_for_strangers(struct consume *c)
+{
+    struct why why;
+    if (c->plan.is_throwaway)
+        return;
+    enum zkc_err err = group_held_each(c->plan.conf, c->source.group, ASK_MS, report_held, c, &why);
+    if (err) {
+        report_warning("whether all partitions were read is not known: %s", why.text);
+        take_worse(c, CLI_TIMED_OUT);
+    }
+}
+
 static void finish(struct consume *c)
 {
     if (stop_is_requested())
@@ -579,10 +682,9 @@ static void finish(struct consume *c)
     if (c->plan.exec && !c->exec.has_failed)
         consume_exec_flush(&c->exec);
     take_worse(c, c->exec.code);
-    enum cli_exit written = output_finish(&c->out);
-    take_worse(c, written);
-    if (c->in_hand.claim && written == CLI_DONE && !c->exec.has_failed)
-        zkc_message_acknowledge(&c->in_hand); /* no other will be asked for */
+    take_worse(c, output_finish(&c->out));
+    settle(c);
+    held_return(&c->held, c->plan.is_member ? c->consumer : NULL);
     enum zkc_err err = zkc_consumer_close_wait(c->consumer, close_ms(c));
     if (err) {
         report_warning("left without being able to say so: %s", zkc_err_text(err));
@@ -595,12 +697,16 @@ static void finish(struct consume *c)
                        ends_standing_count(&c->ends));
         take_worse(c, CLI_TIMED_OUT);
     }
-    if (c->plan.exits_at_end && c->plan.is_member && c->code == CLI_DONE && !stop_is_requested())
+    if (c->plan.exits_at_end && c->plan.is_member && c->code == CLI_DONE && !stop_is_requested()) {
         look_for_topics(c);
+        if (c->code == CLI_DONE && !has_all_messages(c) && c->out.state == OUTPUT_OPEN)
+            look_for_strangers(c);
+    }
     if (c->plan.is_kafkas)
-        fprintf(stderr, "Consumed %" PRId64 " messages\n", c->messages);
+        fprintf(stderr, "Consumed %" PRId64 " messages\n", c->held.done_count);
     else
-        report_status("Consumed %" PRId64 " messages", c->messages);
+        report_status("Consumed %" PRId64 " message%s", c->held.done_count,
+                      c->held.done_count == 1 ? "" : "s");
 }
 
 static enum cli_exit consume(struct consume *c)
@@ -645,8 +751,10 @@ static enum cli_exit run(const struct cli_args *args)
         .group = group ? group : "", .member = "", .null_text = c.plan.null_text};
     output_init(&c.out, STDOUT_FILENO, c.plan.is_unbuffered ? 0 : OUTPUT_FLUSH_BYTES);
     ends_init(&c.ends);
+    held_init(&c.held);
     if (stop_init() && (code = prepare(&c)) == CLI_DONE)
         code = consume(&c);
+    held_deinit(&c.held);
     zkc_consumer_free(c.consumer);
     zkc_loop_close(c.loop);
     metrics_server_close(c.metrics);
@@ -676,7 +784,9 @@ static const struct cli_pair exits[] = {
     {"0", "ended as told: by Ctrl-C, --max-messages, --exit-at-end, --timeout-ms, or the reader of "
           "stdout has gone"},
     {"1", "usage, configuration, the first rebalance was given up, or stdout cannot be written"},
-    {"2", "a command of --exec failed; with --exit-at-end, there is no such topic"},
+    {"2", "a command of --exec failed; with --exit-at-end, there is no such topic, or somebody who "
+          "is no "
+          "member holds a partition"},
     {"3", "ZooKeeper could not be reached within zookeeper.connection.timeout.ms"},
     {"4", "left without ZooKeeper's answer, or with --exit-at-end a partition stood still"},
     {"130, 143", "a second SIGINT or SIGTERM came before it had left in order"},
@@ -693,17 +803,20 @@ const struct cli_command command_consume = {
                 "--topic=TOPIC --partition=N [--offset=WHERE] --zookeeper=HOST:PORT[,...][/CHROOT] "
                 "[OPTION ...]",
     .description =
-        "As a member of a group it does what Kafka 0.8's high-level consumer does, beside Java "
-        "members on the same znodes: the group's members share the partitions of their topics, "
-        "offsets are committed to ZooKeeper, and when members come and go, partitions move. A "
-        "topic "
-        "that does not exist yet is waited for.\n"
+        "As a member of a group it shares the partitions of the group's topics with the other "
+        "members, Java ones of Kafka 0.8 among them, on the same znodes; offsets are committed to "
+        "ZooKeeper, and when members come and go, partitions move. How it behaves is "
+        "zookeeper.mode's: safe (the default) keeps to a lease and moves only what has to move; "
+        "compat does what Kafka 0.8's high-level consumer does. A topic that does not exist yet is "
+        "waited for.\n"
         "Ctrl-C (SIGINT, SIGTERM) ends it in order: what was taken is written to stdout and "
         "committed, and the partitions are given back. A second one ends it at once.\n"
-        "A message counts as consumed when it is taken from the library, as in Kafka 0.8: one that "
-        "is "
-        "still in a pipe when the reader dies has been consumed. Without --group the process has a "
-        "group of its own, which is removed from ZooKeeper at the end; named groups are kept.\n"
+        "In safe a message counts as consumed when it has been written to stdout. In compat it "
+        "does "
+        "when it is taken from the library, as in Kafka 0.8: a crash can lose what is not written "
+        "yet. In both, what could not be written is not committed at the end; but what is still in "
+        "a pipe when its reader dies has been written. Without --group the process has a group of "
+        "its own, which is removed from ZooKeeper at the end; named groups are kept.\n"
         "On stderr it tells about assignments, ends of partitions and errors. Something wrong with "
         "one partition (a message larger than fetch.message.max.bytes, for example) is told, and "
         "the "

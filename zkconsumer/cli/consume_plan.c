@@ -95,7 +95,7 @@ const struct cli_option consume_options[OPTIONS] = {
          "How a message is written, in kcat's tokens: %t topic, %p partition, %o offset, %k "
          "key, %s payload, %K %S their lengths (-1: null), %R payload length as 4 bytes big "
          "endian, %T timestamp (-1: messages of 0.8 have none), %h headers (none), and of our "
-         "own %g group, %m member id; %%, \\n \\r \\t \\0 \\\\ \\xNN. "
+         "own %g group, %m member id, %C checksum; %%, \\n \\r \\t \\0 \\\\ \\xNN. "
          "Default: payload and line end."},
     [JSON] = {"json", 'J', NULL, false,
               "One JSON object for each message, as kcat: topic, partition, offset, tstype, ts, "
@@ -270,6 +270,14 @@ static bool load_file(struct consume_plan *plan, const char *path)
     return false;
 }
 
+/* In safe a message is consumed when it has been written, or its command has ended, unless
+ * acknowledgement.mode says otherwise. */
+static bool acknowledges(const struct consume_plan *plan)
+{
+    return strcmp(zkc_conf_get(plan->conf, "zookeeper.mode"), "safe") == 0 &&
+           strcmp(zkc_conf_get(plan->conf, "acknowledgement.mode"), "auto") == 0;
+}
+
 static bool read_settings(struct consume_plan *plan, const struct cli_args *args,
                           struct printing *printing)
 {
@@ -287,6 +295,7 @@ static bool read_settings(struct consume_plan *plan, const struct cli_args *args
            set(plan, "--group", "group.id", cli_args_text(args, GROUP, NULL)) &&
            set(plan, "--client.id", "client.id", cli_args_text(args, CLIENT, NULL)) &&
            set(plan, "--exec", "auto.commit.enable", plan->exec ? "false" : NULL) &&
+           set(plan, "consume", "acknowledgement.mode", acknowledges(plan) ? "explicit" : NULL) &&
            set(plan, "--metrics", "statistics.interval.ms", plan->metrics ? "1000" : NULL) &&
            set(plan, "--timeout-ms", "consumer.timeout.ms", cli_args_text(args, SILENCE, NULL)) &&
            set(plan, "--from-beginning", "auto.offset.reset",

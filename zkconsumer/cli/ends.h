@@ -11,11 +11,12 @@
 struct ends_partition {
     char *topic; /* owned */
     int32_t partition;
-    int64_t end;        /* of its log, as first seen after the assignment; -1: not seen yet */
-    int64_t position;   /* next offset to read; -1: not known yet */
-    bool is_reached;    /* position >= end, once */
-    bool is_standing;   /* cannot go on (an error about it); counts as finished, not as reached */
-    bool is_still_ours; /* scratch of ends_update() */
+    int64_t end;      /* of its log, as first seen after the assignment; -1: not seen yet */
+    int64_t position; /* next offset to read; -1: not known yet */
+    bool is_reached;  /* position >= end, once */
+    bool is_standing; /* cannot go on (an error about it); counts as finished, not as reached */
+    bool is_start_committed; /* or is being so */
+    bool is_still_ours;      /* scratch of ends_update() */
 };
 
 struct ends {

@@ -67,6 +67,7 @@ bool output_flush(struct output *o)
         if (written < 0 && errno == EAGAIN) /* somebody made the pipe non-blocking: wait for it */
             poll(&(struct pollfd){.fd = o->fd, .events = POLLOUT}, 1, OUTPUT_STOP_MS);
         done += written > 0 ? (size_t)written : 0;
+        o->written += written > 0 ? (uint64_t)written : 0;
     }
     buf_clear(&o->buf);
     return true;

@@ -20,6 +20,7 @@ struct output {
     enum output_state state;
     int error;
     size_t bytes_left; /* of OUTPUT_STUCK: what was not taken */
+    uint64_t written;  /* bytes, since the beginning; what is in `buf` comes behind them */
 };
 
 #define OUTPUT_FLUSH_BYTES (128 * 1024)

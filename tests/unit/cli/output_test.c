@@ -42,6 +42,7 @@ static void test_gathers_until_there_is_enough(void **state)
     buf_append_text(&o.buf, "rest");
     assert_true(output_flush(&o));
     assert_int_equal(read(fds[0], got, sizeof got), 4);
+    assert_int_equal(o.written, 14);
     output_deinit(&o);
 }
 
@@ -79,6 +80,7 @@ static void test_a_full_disk_is_a_failure(void **state)
     assert_false(output_added(&o));
     assert_int_equal(o.state, OUTPUT_FAILED);
     assert_int_equal(o.error, ENOSPC);
+    assert_int_equal(o.written, 0);
     output_deinit(&o);
     close(full);
 }
