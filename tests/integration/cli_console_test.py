@@ -168,5 +168,11 @@ def test_mirror_loses_nothing(t):
     rows = kcat_read(target, "orders")
     expect({value for _, _, value in rows}, sent)
     assert target.zk.exists("/brokers/topics/private") is None
+    source.create_topic("orders2", 1)  # nothing in it: where it starts is committed all the same
+    command[command.index("orders")] = "orders2"
+    consumer.write_text(consumer.read_text().replace("smallest", "largest"))
+    process = start()
+    wait_for(lambda: copied.offsets("orders2") == {0: 0}, "the start", alive=[process])
+    assert process.stop(signal.SIGTERM) == 0
     for words in (("--whitelist", "a", "--blacklist", "b"), ("--whitelist", "orders"), ()):
         expect((words, run("zkconsumer", "mirror", *words).returncode), (words, 1))

@@ -111,6 +111,7 @@ struct mirror {
     atomic_bool is_rebalanced; /* by the loop's thread: what was reached is to be read again */
     int64_t commit_ms;         /* when the next commit is due */
     int64_t copied;
+    struct zkc_message in_hand; /* the one taken last */
     enum cli_exit code;
 };
 
@@ -334,6 +335,18 @@ static void commit_one(struct mirror *m, struct reached *r)
                        zkc_err_text(err));
 }
 
+/* Where a partition starts of which nothing has come yet: committed as well, or a group that is
+ * away when its first message comes would not get it (auto.offset.reset=largest). */
+static void note_start(const struct zkc_owned *owned, void *user)
+{
+    struct mirror *m = user;
+    int64_t position = -1;
+    if (!find_reached(m, owned->topic, owned->partition) &&
+        zkc_consumer_position(m->consumer, owned->topic, owned->partition, &position) == ZKC_OK &&
+        position >= 0)
+        (void)note(m, owned->topic, owned->partition, position); /* without memory: next time */
+}
+
 /* False: it is time to end. */
 static bool checkpoint(struct mirror *m)
 {
@@ -346,7 +359,8 @@ static bool checkpoint(struct mirror *m)
     }
     if (atomic_exchange(&m->is_rebalanced, false))
         forget_reached(m);
-    for (size_t i = 0; i < m->reached_count; i++)
+    enum zkc_err err = zkc_consumer_owned(m->consumer, note_start, m);
+    for (size_t i = 0; !err && i < m->reached_count; i++)
         if (m->reached[i].next >= 0)
             commit_one(m, &m->reached[i]);
     m->commit_ms = clock_now_ms() + m->plan->commit_interval_ms;
@@ -385,6 +399,7 @@ static bool take(struct mirror *m)
     if (atomic_exchange(&m->is_rebalanced, false))
         forget_reached(m);
     enum zkc_err err = zkc_consumer_next(m->consumer, TAKE_MS, &message);
+    m->in_hand = err ? (struct zkc_message){0} : message;
     if (err && err != ZKC_ERR_TIMED_OUT) {
         report_error("%s", zkc_err_text(err));
         take_worse(m, report_exit_of(err));
@@ -439,6 +454,8 @@ static void run_mirror(struct mirror *m)
         ;
     if (m->code == CLI_DONE)
         checkpoint(m);
+    if (m->in_hand.claim) /* commits nothing by itself: closing need not wait for it */
+        (void)zkc_message_acknowledge(&m->in_hand);
     if (zkc_consumer_close_wait(m->consumer, CLOSE_MS) != ZKC_OK)
         take_worse(m, CLI_TIMED_OUT);
     report_status("%" PRId64 " messages copied", m->copied);
