@@ -110,11 +110,13 @@ const struct cli_option consume_options[OPTIONS] = {
     [UNBUFFERED] = {"unbuffered", 'u', NULL, false,
                     "Write each message at once. Default: when a lot has come together, or nothing "
                     "more is there at the moment."},
-    [EXEC] = {"exec", 0, "COMMAND", false,
-              "Run this (by sh -c) for each message instead of writing it, with the value on its "
-              "standard input and ZKCONSUMER_TOPIC, _PARTITION, _OFFSET, _COUNT and _KEY in its "
-              "environment. Status 0 is success; anything else ends the program with status 2. "
-              "Offsets are committed as --commit says and never otherwise."},
+    [EXEC] =
+        {"exec", 0, "COMMAND", false,
+         "Run this (by sh -c) for each message instead of writing it, with the value on its "
+         "standard input and ZKCONSUMER_TOPIC, _PARTITION, _OFFSET, _COUNT and _KEY in its "
+         "environment. Status 0 is success; anything else ends the program with status 2. "
+         "Offsets are committed as --commit says and never otherwise, but for where a partition "
+         "starts."},
     [COMMIT] =
         {"commit", 0, "before|after", false,
          "With --exec: commit a message before its command runs (at most once: a crash loses "
