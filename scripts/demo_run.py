@@ -19,8 +19,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "integration"))
 
 from lib import jars, processes  # noqa: E402
-from lib.cluster import Cluster  # noqa: E402
-from lib.zkbroker import ZkCluster  # noqa: E402
 from lib.waiting import WaitFailed, wait_for  # noqa: E402
 
 TOPIC, PARTITIONS = "lines", 8
@@ -132,6 +130,9 @@ class Demo:
     def __init__(self, arguments, folder):
         self.arguments, self.folder = arguments, folder
         self.program = arguments.program
+        # Not before: scripts/setup installs what they need, and --help is there without.
+        from lib.cluster import Cluster
+        from lib.zkbroker import ZkCluster
         if arguments.kafka:
             self.cluster = Cluster(folder / "kafka", arguments.kafka, brokers=2)
             self.replication = 2

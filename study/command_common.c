@@ -1,5 +1,7 @@
 #include "study/command_common.h"
 #include "zkconsumer/cli/report.h"
+#include "zkconsumer/core/base/buf.h"
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +12,42 @@
 #ifndef STUDY_SCENARIOS
 #define STUDY_SCENARIOS "study/scenarios"
 #endif
+#define SUFFIX ".scenario"
+
+static int is_scenario(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, SUFFIX) == 0;
+}
+
+/* False: none is installed. */
+static bool list_names(const char *name, struct why *why)
+{
+    struct dirent **list;
+    int count = scandir(STUDY_SCENARIOS, &list, is_scenario, alphasort);
+    struct buf names;
+    if (count < 0)
+        return false;
+    buf_init(&names, sizeof why->text);
+    for (int i = 0; i < count; i++) {
+        buf_appendf(&names, " %.*s", (int)(strlen(list[i]->d_name) - strlen(SUFFIX)),
+                    list[i]->d_name);
+        free(list[i]);
+    }
+    free(list);
+    why_set(why, "%s: no such file, and no scenario that is installed; there are:%s", name,
+            buf_text(&names) ? buf_text(&names) : "");
+    buf_deinit(&names);
+    return count > 0;
+}
 
 static enum zkc_err read_by_name(const char *name, struct scenario **out, struct why *why)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s.scenario", STUDY_SCENARIOS, name);
-    bool is_name = !strchr(name, '/') && access(name, R_OK) != 0 && access(path, R_OK) == 0;
+    snprintf(path, sizeof path, "%s/%s" SUFFIX, STUDY_SCENARIOS, name);
+    bool is_name = !strchr(name, '/') && access(name, R_OK) != 0;
+    if (is_name && access(path, R_OK) != 0 && list_names(name, why))
+        return ZKC_ERR_CONFIG;
     return scenario_read(is_name ? path : name, out, why);
 }
 

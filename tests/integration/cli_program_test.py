@@ -45,6 +45,10 @@ def test_usage_errors(t):
     for words, part in (
             ([], "no command"),
             (["grups"], 'did you mean "groups"?'),
+            (["groups", "descirbe"], 'did you mean "groups describe"?'),
+            (["groups", "frobnicate"], 'unknown command "groups frobnicate"'),
+            (["completion", "bsh"], 'unknown shell "bsh"; there are: bash, zsh, fish'),
+            (["completion"], "for which shell?"),
             (["groups"], "zkconsumer groups list"),
             (["help", "frobnicate"], "unknown command"),
             (["groups", "list"], "--zookeeper is needed, e.g. zkconsumer groups list --zookeeper="),
@@ -114,6 +118,8 @@ def test_consume_usage_errors(t):
                       "zookeeper.session.timeout.ms=abc\n")
     strict = t.folder / "strict.properties"
     strict.write_text("strict.config=true\nauto.comit.enable=false\n")
+    binary = t.folder / "binary"
+    binary.write_bytes(b"\x7fELF\0\n")
     for words, part in (
             ([], "--topic is needed"),
             (["-t", "t"], "--zookeeper is needed"),
@@ -131,6 +137,9 @@ def test_consume_usage_errors(t):
             (["-t", "t", "--exit-grace=5", "--zookeeper=h:1"], "without --exit-at-end"),
             (["-t", "t", "-G", "a b", "--zookeeper=h:1"], "group"),
             (["-t", "t", "-G", "..", "--zookeeper=h:1"], "--group: "),
+            (["-t", "t", "-G", "", "--zookeeper=h:1"], "--group: group id is empty"),
+            (["--whitelist=(", "-G", "g", "--zookeeper=h:1"], "--whitelist: regular expression"),
+            (["-t", "t", "-F", str(binary)], "it is no properties file (binary)"),
             (["-t", "t", "--zookeeper=h:99999"], "99999"),
             (["-t", "t", "-X", "auto.comit.enable=false"], "did you mean auto.commit.enable?"),
             (["-t", "t", "-X", "rebalance.max.retries=-5"], "rebalance.max.retries"),

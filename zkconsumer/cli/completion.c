@@ -123,6 +123,8 @@ static enum cli_exit run(const struct cli_args *args)
         code = output_finish(&out);
     } else if (args->operand_count == 1 && append_script(&out.buf, what)) {
         code = output_finish(&out);
+    } else if (args->operand_count == 1 && strcmp(what, "words") != 0) {
+        report_error("unknown shell \"%s\"; there are: bash, zsh, fish", what);
     } else {
         report_error("for which shell? e.g. zkconsumer completion bash");
     }

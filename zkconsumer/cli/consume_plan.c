@@ -293,7 +293,8 @@ static bool read_settings(struct consume_plan *plan, const struct cli_args *args
     struct property_taker taker = {plan, printing};
     if (!property_option_each(args, PROPERTY, take_property, &taker))
         return false;
-    return set(plan, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, NULL)) &&
+    return names_check_groups(args, GROUP) && /* an empty one would be none: a throw-away group */
+           set(plan, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, NULL)) &&
            set(plan, "--group", "group.id", cli_args_text(args, GROUP, NULL)) &&
            set(plan, "--client.id", "client.id", cli_args_text(args, CLIENT, NULL)) &&
            set(plan, "--exec", "auto.commit.enable", plan->exec ? "false" : NULL) &&
@@ -356,7 +357,7 @@ static bool read_filter(struct consume_plan *plan, const struct cli_args *args)
                                     : NULL,
         .streams = (int32_t)streams,
     };
-    return true;
+    return !plan->filter.topics || names_check_filter(&plan->filter);
 }
 
 /* Topics may stand without --topic, as in `kcat -G group topic`. */

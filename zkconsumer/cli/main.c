@@ -64,11 +64,34 @@ static void list_commands(FILE *file, const char *word)
             fprintf(file, "  zkconsumer %s\n      %s\n", all.list[i]->name, all.list[i]->summary);
 }
 
+/* The second word of a command of two; NULL or an option: there is none. */
+static void refuse_second(const char *first, const char *second)
+{
+    struct cli_commands all = commands_all();
+    size_t len = strlen(first);
+    struct suggestion near;
+    if (!second || *second == '-') {
+        report_error("\"%s\" needs to be told what to do:", first);
+        return;
+    }
+    suggestion_init(&near, second, strlen(second));
+    for (size_t i = 0; i < all.count; i++) {
+        const char *name = all.list[i]->name;
+        if (strncmp(name, first, len) == 0 && name[len] == ' ')
+            suggestion_offer(&near, name + len + 1, strlen(name + len + 1));
+    }
+    if (suggestion_is_near(&near))
+        report_error("unknown command \"%s %s\"; did you mean \"%s %.*s\"? There are:", first,
+                     second, first, (int)near.nearest_len, near.nearest);
+    else
+        report_error("unknown command \"%s %s\"; there are:", first, second);
+}
+
 static enum cli_exit refuse_command(char *const *argv)
 {
     struct cli_commands all = commands_all();
     if (commands_begin_with(all, argv[0])) {
-        report_error("\"%s\" needs to be told what to do:", argv[0]);
+        refuse_second(argv[0], argv[1]);
         list_commands(stderr, argv[0]);
         return CLI_FAILED;
     }

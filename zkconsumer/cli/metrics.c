@@ -110,12 +110,15 @@ static void append_by_topic(struct buf *out, const char *name, const char *help,
     for (size_t i = 0; i < count;) {
         const char *topic = text(json_array_get(list, i), "topic");
         int64_t sum = 0;
+        bool is_known = !sums_lag;
         for (; i < count && strcmp(text(json_array_get(list, i), "topic"), topic) == 0; i++) {
             int64_t lag = 0;
-            if (sums_lag)
-                known_value(json_array_get(list, i), "log_end", "committed", &lag);
+            if (sums_lag && known_value(json_array_get(list, i), "log_end", "committed", &lag))
+                is_known = true;
             sum += !sums_lag ? 1 : lag > 0 ? lag : 0;
         }
+        if (!is_known) /* of no partition */
+            continue;
         buf_appendf(out, "%s{", name);
         append_label(out, "consumergroup", group, true);
         append_label(out, "topic", topic, false);

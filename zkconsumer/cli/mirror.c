@@ -13,6 +13,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/file.h"
+#include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/producer.h"
 #include "zkconsumer/cli/producer_brokers.h"
 #include "zkconsumer/cli/property_option.h"
@@ -202,7 +203,8 @@ static bool read_source(struct plan *plan, const struct cli_args *args)
         report_error("%s", why);
         return false;
     }
-    if (!consume_conf_set(plan->source, "--zookeeper", "zookeeper.connect",
+    if (!names_check_groups(args, GROUP) || !names_check_filter(&plan->filter) ||
+        !consume_conf_set(plan->source, "--zookeeper", "zookeeper.connect",
                           cli_args_text(args, ZOOKEEPER, NULL)) ||
         !consume_conf_set(plan->source, "--group", "group.id", cli_args_text(args, GROUP, NULL)) ||
         !property_option_each(args, PROPERTY, set_property, plan->source) ||

@@ -1,5 +1,6 @@
 #include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/report.h"
+#include "zkconsumer/core/zk/filter.h"
 #include "zkconsumer/core/zk/path.h"
 
 bool names_check_group(const char *group)
@@ -18,6 +19,21 @@ bool names_check_topic(const char *topic)
         return true;
     report_error("--topic: %s", why.text);
     return false;
+}
+
+bool names_check_filter(const struct zkc_filter *filter)
+{
+    bool is_white = filter->kind == ZKC_FILTER_WHITELIST;
+    struct zk_filter *compiled;
+    struct why why;
+    enum zkc_err err = zk_filter_new(is_white ? ZK_PATTERN_WHITE_LIST : ZK_PATTERN_BLACK_LIST,
+                                     filter->topics, true, &compiled, &why);
+    if (err)
+        report_error("%s: %s", is_white ? "--whitelist" : "--blacklist",
+                     err == ZKC_ERR_NOMEM ? zkc_err_text(err) : why.text);
+    else
+        zk_filter_free(compiled);
+    return !err;
 }
 
 static bool check_all(const struct cli_args *args, size_t option, bool (*check)(const char *))

@@ -483,6 +483,8 @@ static enum zkc_err read_file(const char *path, struct buf *out, struct why *why
         return cannot_read(path, why, strerror(read_errno));
     if (out->failed == ZKC_ERR_TOO_LARGE)
         return cannot_read(path, why, "too large for a file of settings");
+    if (out->len && memchr(out->data, 0, out->len))
+        return cannot_read(path, why, "it is no properties file (binary)");
     return out->failed;
 }
 

@@ -71,6 +71,8 @@ static void test_partitions(void **state)
     render(json, &out); /* what is not known is left out */
     assert_null(strstr(buf_text(&out), "consumergroup=\"g\",topic=\"t\",partition=\"1\""));
     assert_null(strstr(buf_text(&out), "kafka_consumergroup_lag{consumergroup=\"g\",topic=\"u\""));
+    assert_null(
+        strstr(buf_text(&out), "kafka_consumergroup_lag_sum{consumergroup=\"g\",topic=\"u\""));
     buf_deinit(&out);
 }
 
