@@ -3,7 +3,7 @@ real broker, while messages are written all the time."""
 import json
 import time
 
-from kazoo.exceptions import NodeExistsError
+from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from lib.group import range_layout
 from lib.ledger import Traffic
@@ -871,13 +871,19 @@ def test_a_java_member_that_gives_up(t):
     java.open("j", {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 300,
                     "rebalance.max.retries": 3})
 
+    def holder(path):
+        try:
+            return world.cluster.zk.get(path)[0]
+        except NoNodeError:  # just given up
+            return None
+
     def block():  # as soon as m gives them up
         for path in blockers:
             try:
                 world.cluster.zk.create(path, b"g_x-0", ephemeral=True)
             except NodeExistsError:
                 pass
-        return all(world.cluster.zk.get(path)[0] == b"g_x-0" for path in blockers)
+        return all(holder(path) == b"g_x-0" for path in blockers)
     java.streams("j", t=1)
     wait_for(block, "the share of j to be blocked", 30, 0.001)
     wait_for(lambda: java.events("error", "j"), "j to give up", 60)
