@@ -6,11 +6,15 @@
 #define MS_NS       INT64_C(1000000)
 #define TIME_MS_MAX INT64_C(4102444800000) /* 2100: what is later, or before 1970, is no time */
 
-static const char *path_text(struct import *x, struct bytes path)
+static uint32_t path_of(struct import *x, struct bytes path)
 {
     const char *text = import_text(x, path.data ? (const char *)path.data : "", path.len);
-    uint32_t i = text ? import_path(x, text) : NAMES_NONE;
-    return i == NAMES_NONE ? NULL : x->path_names.list[i].text;
+    return text ? import_path(x, text) : NAMES_NONE;
+}
+
+static const char *path_text(const struct import *x, uint32_t path)
+{
+    return path == NAMES_NONE ? NULL : x->path_names.list[path].text;
 }
 
 static enum capture_op op_of(enum txn_kind kind)
@@ -27,9 +31,8 @@ static enum capture_op op_of(enum txn_kind kind)
 
 static void keep_one(struct import *x, struct item *i, const struct txn_part *part)
 {
-    const char *path = path_text(x, part->path);
-    i->path = path ? import_path(x, path) : IMPORT_NONE;
-    i->data = import_data(x, path, part->data);
+    i->path = path_of(x, part->path);
+    i->data = import_data(x, path_text(x, i->path), part->data);
     i->is_ephemeral = part->is_ephemeral;
 }
 
@@ -38,7 +41,7 @@ static void keep_parts(struct import *x, struct item *i, const struct txn *txn)
     struct capture_part *parts = import_alloc(x, txn->part_count, sizeof *parts);
     for (size_t k = 0; parts && k < txn->part_count; k++)
         parts[k] = (struct capture_part){.op = op_of(txn->parts[k].kind),
-                                         .path = path_text(x, txn->parts[k].path),
+                                         .path = path_text(x, path_of(x, txn->parts[k].path)),
                                          .data = import_data(x, NULL, txn->parts[k].data),
                                          .is_ephemeral = txn->parts[k].is_ephemeral};
     i->parts = parts;

@@ -13,13 +13,7 @@ struct rig {
 
 static void begin_world(struct rig *r, int partitions)
 {
-    r->w = safe_world_new(1, partitions);
-    r->w->has_foreigners = true;
-    r->other = fake_zk_open(r->w->zk);
-    r->w->touched_ms[r->other] = INT64_MAX / 2;
-    fake_zk_put(r->w->zk, "/consumers/g/owners/t", NULL);
-    fake_zk_put(r->w->zk, "/consumers/g/offsets/t", NULL);
-    fake_zk_put(r->w->zk, "/consumers/g/ids", NULL);
+    r->w = safe_world_with_foreigner(partitions, &r->other);
 }
 
 static void join(struct rig *r, struct zk_safe_config config)

@@ -16,13 +16,7 @@ struct rig {
 /* A member g_m, registered, whose folders are there; with one partition. */
 static void begin(struct rig *r, struct zk_safe_config config)
 {
-    r->w = safe_world_new(1, 1);
-    r->w->has_foreigners = true;
-    r->other = fake_zk_open(r->w->zk);
-    r->w->touched_ms[r->other] = INT64_MAX / 2;
-    fake_zk_put(r->w->zk, "/consumers/g/owners/t", NULL);
-    fake_zk_put(r->w->zk, "/consumers/g/offsets/t", NULL);
-    fake_zk_put(r->w->zk, "/consumers/g/ids", NULL);
+    r->w = safe_world_with_foreigner(1, &r->other);
     r->m = safe_world_join(r->w, "g_m", &config);
     safe_connect(r->m);
 }

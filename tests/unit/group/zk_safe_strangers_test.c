@@ -23,13 +23,7 @@ struct rig {
 static void begin(struct rig *r, const char *registration)
 {
     struct zk_safe_config config = safe_world_config();
-    r->w = safe_world_new(1, 2);
-    r->w->has_foreigners = true;
-    r->other = fake_zk_open(r->w->zk);
-    r->w->touched_ms[r->other] = INT64_MAX / 2;
-    fake_zk_put(r->w->zk, "/consumers/g/owners/t", NULL);
-    fake_zk_put(r->w->zk, "/consumers/g/offsets/t", NULL);
-    fake_zk_put(r->w->zk, "/consumers/g/ids", NULL);
+    r->w = safe_world_with_foreigner(2, &r->other);
     fake_zk_put(r->w->zk, OFFSET(0), "5");
     fake_zk_put(r->w->zk, OFFSET(1), "5");
     fake_zk_put_ephemeral(r->w->zk, SAFE_IDS "g_j", registration, r->other);

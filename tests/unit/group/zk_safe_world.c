@@ -138,6 +138,18 @@ static void free_member(struct safe_member *m)
     free(m);
 }
 
+struct safe_world *safe_world_with_foreigner(int partitions, int64_t *session)
+{
+    struct safe_world *w = safe_world_new(1, partitions);
+    w->has_foreigners = true;
+    *session = fake_zk_open(w->zk);
+    w->touched_ms[*session] = INT64_MAX / 2;
+    fake_zk_put(w->zk, "/consumers/g/owners/t", NULL);
+    fake_zk_put(w->zk, "/consumers/g/offsets/t", NULL);
+    fake_zk_put(w->zk, "/consumers/g/ids", NULL);
+    return w;
+}
+
 void safe_world_free(struct safe_world *w)
 {
     for (int i = 0; i < w->member_count; i++)

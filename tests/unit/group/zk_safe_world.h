@@ -113,6 +113,9 @@ struct safe_world {
 struct safe_world *safe_world_new(uint64_t seed, int partitions);
 void safe_world_free(struct safe_world *w);
 
+/* A world with the group's folders, and with the session of somebody who is no member: it lasts. */
+struct safe_world *safe_world_with_foreigner(int partitions, int64_t *session);
+
 /* There is a broker, which is the offset manager. */
 void safe_world_use_kafka(struct safe_world *w);
 
