@@ -100,7 +100,7 @@ static void add(struct check *c, struct group_problem problem, const char *fmt, 
         c->out->list[c->out->count++] = problem;
 }
 
-static const struct group_member *find_member(const struct group_view *view, struct bytes id)
+const struct group_member *group_check_member(const struct group_view *view, struct bytes id)
 {
     size_t low = 0, high = view->member_count;
     while (low < high) {
@@ -137,8 +137,9 @@ static void count_owned(struct check *c)
         for (size_t n = 0; n < t->partition_count; n++) {
             const struct group_partition *p = &t->partitions[n];
             const struct group_member *m =
-                p->owner ? find_member(c->view, zk_thread_id_consumer(bytes_of_text(p->owner)))
-                         : NULL;
+                p->owner
+                    ? group_check_member(c->view, zk_thread_id_consumer(bytes_of_text(p->owner)))
+                    : NULL;
             if (!m || p->owner_session != m->session)
                 continue;
             c->out->shares[index_of(c, m)].owned++;
@@ -358,7 +359,7 @@ static void check_owner(struct check *c, const struct group_topic *t,
         return;
     }
     const struct group_member *m =
-        find_member(c->view, zk_thread_id_consumer(bytes_of_text(p->owner)));
+        group_check_member(c->view, zk_thread_id_consumer(bytes_of_text(p->owner)));
     if (!m) {
         problem.kind = GROUP_PROBLEM_UNREGISTERED;
         add(c, problem, "[%s,%" PRId32 "] is owned by %s, which is not registered", t->name,

@@ -52,16 +52,19 @@ struct group_problems {
     struct group_share *shares; /* of each member of the view */
 };
 
-/* At most two problems for each member, and of owner and offset of each partition. Everything is
- * allocated in `arena`, texts of `view` are shared.
- *
- * ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE */
+/* The registered member with this id; NULL: there is none. */
+const struct group_member *group_check_member(const struct group_view *view, struct bytes id);
+
 /* The rule that was given; NULL: the one that the members declare: round robin or
  * ceil when all of them know it, as members in safe mode do, else Kafka's range
  * (core/group/zk_safe.h, ZK_SAFE_AUTO). */
 enum assign_strategy group_check_rule(const struct group_view *view,
                                       const enum assign_strategy *given);
 
+/* At most two problems for each member, and of owner and offset of each partition. Everything is
+ * allocated in `arena`, texts of `view` are shared.
+ *
+ * ZKC_ERR_NOMEM, ZKC_ERR_TOO_LARGE */
 ZKC_MUST_CHECK enum zkc_err group_check(const struct group_view *view,
                                         enum assign_strategy strategy, struct arena *arena,
                                         struct group_problems *out);

@@ -1,17 +1,10 @@
 #include "zkconsumer/cli/group_held.h"
+#include "zkconsumer/cli/group_check.h"
 #include "zkconsumer/cli/group_read.h"
 #include "zkconsumer/cli/zk_reader.h"
 #include "zkconsumer/core/zk/consumer_id.h"
 
 #define ANSWERS_BYTES_MAX ((size_t)1 << 30)
-
-static bool is_member(const struct group_view *view, struct bytes id)
-{
-    for (size_t i = 0; i < view->member_count; i++)
-        if (bytes_compare(bytes_of_text(view->members[i].consumer_id), id) == 0)
-            return true;
-    return false;
-}
 
 static void look(const struct group_view *view, group_held_fn *fn, void *user)
 {
@@ -19,7 +12,8 @@ static void look(const struct group_view *view, group_held_fn *fn, void *user)
         const struct group_topic *t = &view->topics[i];
         for (size_t k = 0; k < t->partition_count; k++) {
             const struct group_partition *p = &t->partitions[k];
-            if (p->owner && !is_member(view, zk_thread_id_consumer(bytes_of_text(p->owner))))
+            if (p->owner &&
+                !group_check_member(view, zk_thread_id_consumer(bytes_of_text(p->owner))))
                 fn(t->name, p->partition, p->owner, user);
         }
     }

@@ -26,14 +26,11 @@ static struct zk_safe_config config_of(enum commit_store store)
 /* A member g_m of a group whose folders are there, with one partition. */
 static void begin_with(struct rig *r, struct zk_safe_config config, int64_t stored)
 {
-    r->w = safe_world_new(1, 1);
-    r->w->has_foreigners = true;
+    int64_t foreigner;
+    r->w = safe_world_with_foreigner(1, &foreigner);
     r->w->log_end[0] = 100;
     safe_world_use_kafka(r->w);
     r->w->stored[0] = stored;
-    fake_zk_put(r->w->zk, "/consumers/g/owners/t", NULL);
-    fake_zk_put(r->w->zk, "/consumers/g/offsets/t", NULL);
-    fake_zk_put(r->w->zk, "/consumers/g/ids", NULL);
     r->m = safe_world_join(r->w, "g_m", &config);
     safe_connect(r->m);
 }
