@@ -177,7 +177,7 @@ SHOWN = {
     "zookeeper.release": lambda requests: {
         one["version"] for one in parts(requests, "delete", "owners/t")} == {-1},
     "zookeeper.commit": lambda requests: {
-        one["version"] for one in parts(requests, "setData", "offsets/t")} == {-1},
+        one["version"] for one in commits(requests)} == {-1},
     "zookeeper.watch.owners": lambda requests: not any(
         one["watch"] for one in parts(requests, "getData exists", "owners/t")),
     "zookeeper.keep.unmoved": lambda requests: bool(parts(
@@ -191,6 +191,11 @@ SHOWN = {
 
 def lease_probes(requests):
     return [ops for _, ops in requests if parts([("", ops[:1])], "check", "ids")]
+
+
+def commits(requests):
+    """Those after a partition's first, which creates the node and so names no version."""
+    return parts(requests, "setData", "offsets/t")
 
 
 def asked(world, since=0):
@@ -208,6 +213,7 @@ def without(t, key=None, value=None, grows=False):
     world.settled()
     world.join("b", settings)
     world.settled()
+    wait_for(lambda: commits(asked(world)), "a commit over a commit")
     looked_at = set(SHOWN)
     if key == "zookeeper.fence":
         time.sleep(1.5)  # for what must not come: a probe each second
