@@ -264,21 +264,44 @@ static bool group_of(struct check *c, const struct kept_view *v, struct group *g
     return true;
 }
 
-/* `auto` is range, but ceil among members in safe mode alone. Round robin refuses no subscriptions
- * in safe mode. */
+/* Whether the member's registration names the rule; others' than of safe mode name none, and count
+ * as range. */
+static bool declares(const struct subscription *s, enum assign_strategy rule)
+{
+    if (!s->is_safe)
+        return rule == ASSIGN_RANGE;
+    bool is_auto = strcmp(s->strategy, "auto") == 0;
+    bool is_rendezvous = strcmp(s->strategy, "rendezvous") == 0;
+    if (rule == ASSIGN_CEIL || rule == ASSIGN_RANGE)
+        return is_auto || is_rendezvous || strcmp(s->strategy, assign_strategy_name(rule)) == 0;
+    return strcmp(s->strategy, assign_strategy_name(rule)) == 0;
+}
+
+static bool all_declare(const struct check *c, const struct kept_view *v, enum assign_strategy rule)
+{
+    for (size_t i = 0; i < v->member_count; i++) {
+        uint32_t id = names_find(&c->id_names, v->members[i], 0);
+        if (id == NAMES_NONE || !declares(&c->subscriptions[id], rule))
+            return false;
+    }
+    return true;
+}
+
+/* In safe mode round robin refuses no subscriptions; rendezvous is used while all declare it, and
+ * else, and under `auto`, ceil while all declare that. */
 static enum assign_strategy strategy_in(const struct check *c, const struct kept_view *v,
                                         const struct subscription *own, enum assign_strategy named)
 {
-    if (named == ASSIGN_ROUNDROBIN && own->is_safe)
-        return ASSIGN_SPREAD;
-    if (strcmp(own->strategy, "auto") != 0 || !own->is_safe)
+    bool is_auto = strcmp(own->strategy, "auto") == 0;
+    if (!own->is_safe)
         return named;
-    for (size_t i = 0; i < v->member_count; i++) {
-        uint32_t id = names_find(&c->id_names, v->members[i], 0);
-        if (id == NAMES_NONE || !c->subscriptions[id].is_safe)
-            return ASSIGN_RANGE;
-    }
-    return ASSIGN_CEIL;
+    if (named == ASSIGN_ROUNDROBIN)
+        return ASSIGN_SPREAD;
+    if (named != ASSIGN_RENDEZVOUS && !is_auto)
+        return named;
+    if (named == ASSIGN_RENDEZVOUS && all_declare(c, v, ASSIGN_RENDEZVOUS))
+        return ASSIGN_RENDEZVOUS;
+    return all_declare(c, v, ASSIGN_CEIL) ? ASSIGN_CEIL : ASSIGN_RANGE;
 }
 
 /* The same partitions, both by topic and number. */

@@ -6,6 +6,7 @@ const struct ablation ablations[] = {
     {"zookeeper.variant", "0.7"},
     {"zookeeper.variant", "documented"},
     {"partition.assignment.strategy", "ceil"},
+    {"partition.assignment.strategy", "rendezvous"},
     {"partition.assignment.strategy", "roundrobin"},
     {"zookeeper.watch.brokers", "true"},
     {"zookeeper.coalesce", "false"},

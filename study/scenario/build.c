@@ -118,6 +118,7 @@ static void finish_safe(const struct member_values *m, struct sim_member_config 
 {
     static const enum zk_safe_strategy strategies[] = {[ASSIGN_RANGE] = ZK_SAFE_RANGE,
                                                        [ASSIGN_CEIL] = ZK_SAFE_CEIL,
+                                                       [ASSIGN_RENDEZVOUS] = ZK_SAFE_RENDEZVOUS,
                                                        [ASSIGN_ROUNDROBIN] = ZK_SAFE_ROUNDROBIN};
     const struct zk_switches s = c->switches;
     c->safe.strategy = m->strategy > ASSIGN_ROUNDROBIN ? ZK_SAFE_AUTO : strategies[m->strategy];

@@ -71,7 +71,7 @@ static const struct key keys[] = {
     {"zookeeper.mode", FLAG, C(is_safe), "compat", 0, 0, "compat safe"},
     {"zookeeper.variant", ENUM, C(variant), "0.8", 0, 0, "0.8 0.7 documented"},
     {"partition.assignment.strategy", ENUM, M(strategy), "range", 0, 0,
-     "range ceil roundrobin auto"},
+     "range ceil rendezvous roundrobin auto"},
     {"zookeeper.watch.brokers", WORD, M(watch_brokers), "variant", 0, 0, "variant false true"},
     {"zookeeper.coalesce", FLAG, S(each_event), "true", 0, 0, "true false"},
     {"zookeeper.watch.owners", BOOLEAN, S(watch_owners), "false", 0, 0, NULL},

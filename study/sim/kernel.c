@@ -1,4 +1,5 @@
 #include "study/sim/kernel.h"
+#include "zkconsumer/core/base/rng.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -8,9 +9,7 @@
 
 uint64_t mix64(uint64_t x)
 {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-    return x ^ (x >> 31);
+    return rng_mix(x);
 }
 
 static uint64_t hash_text(const char *text)

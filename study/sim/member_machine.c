@@ -53,6 +53,7 @@ const char *machine_strategy_name(const struct member *m)
     static const char *const names[] = {[ZK_SAFE_AUTO] = "auto",
                                         [ZK_SAFE_CEIL] = "ceil",
                                         [ZK_SAFE_RANGE] = "range",
+                                        [ZK_SAFE_RENDEZVOUS] = "rendezvous",
                                         [ZK_SAFE_ROUNDROBIN] = "roundrobin"};
     const struct sim_member_config *c = &m->plan.config;
     return c->is_safe ? names[c->safe.strategy] : assign_strategy_name(c->strategy);

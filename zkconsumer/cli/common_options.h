@@ -30,10 +30,11 @@
 
 #define OPTION_STRATEGY                                                                            \
     {                                                                                              \
-        "strategy partition.assignment.strategy", 0, "range|ceil|roundrobin", false,               \
+        "strategy partition.assignment.strategy", 0, "range|ceil|rendezvous|roundrobin", false,    \
             "Which rule the members assign by: range (what Kafka's consumers do), ceil (what "     \
-            "Kafka's documentation says) or roundrobin. Default: ceil when all members declare "   \
-            "that they know it, as those in safe mode do, else range."                             \
+            "Kafka's documentation says), rendezvous (few partitions move) or roundrobin. "        \
+            "Default: what all members declare that they know, as those in safe mode do: "         \
+            "roundrobin, rendezvous, ceil; else range."                                            \
     }
 
 #define OPTION_QUIET                                                                               \

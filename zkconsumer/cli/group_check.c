@@ -45,14 +45,15 @@ const char *group_problem_name(enum group_problem_kind kind)
 
 bool group_check_parse_strategy(const char *text, enum assign_strategy *out)
 {
-    static const enum assign_strategy all[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_ROUNDROBIN};
+    static const enum assign_strategy all[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_RENDEZVOUS,
+                                               ASSIGN_ROUNDROBIN};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (strcmp(text, assign_strategy_name(all[i])) == 0) {
             *out = all[i];
             return true;
         }
     }
-    report_error("--strategy=%s: expected range, ceil or roundrobin", text);
+    report_error("--strategy=%s: expected range, ceil, rendezvous or roundrobin", text);
     return false;
 }
 
@@ -83,6 +84,8 @@ enum assign_strategy group_check_rule(const struct group_view *view,
         return *given == ASSIGN_ROUNDROBIN && all_spread ? ASSIGN_SPREAD : *given;
     if (all_spread)
         return ASSIGN_SPREAD;
+    if (all_know(view, "rendezvous"))
+        return ASSIGN_RENDEZVOUS;
     return all_know(view, "ceil") ? ASSIGN_CEIL : ASSIGN_RANGE;
 }
 

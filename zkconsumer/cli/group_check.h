@@ -25,7 +25,7 @@ enum group_problem_kind {
 /* "no_group", "no_members", "member", "rule", "gave_up", "unowned", ... Static. */
 const char *group_problem_name(enum group_problem_kind kind);
 
-/* --strategy: range, ceil or roundrobin; else reported. */
+/* --strategy: range, ceil, rendezvous or roundrobin; else reported. */
 bool group_check_parse_strategy(const char *text, enum assign_strategy *out);
 
 struct group_problem {
@@ -55,9 +55,9 @@ struct group_problems {
 /* The registered member with this id; NULL: there is none. */
 const struct group_member *group_check_member(const struct group_view *view, struct bytes id);
 
-/* The rule that was given; NULL: the one that the members declare: round robin or
- * ceil when all of them know it, as members in safe mode do, else Kafka's range
- * (core/group/zk_safe.h, ZK_SAFE_AUTO). */
+/* The rule that was given; NULL: the one that the members declare: round robin, rendezvous or ceil
+ * when all of them know it, as members in safe mode say, else Kafka's range (core/group/zk_safe.h,
+ * enum zk_safe_strategy). */
 enum assign_strategy group_check_rule(const struct group_view *view,
                                       const enum assign_strategy *given);
 

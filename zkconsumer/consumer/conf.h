@@ -12,7 +12,12 @@
 
 enum conf_mode { CONF_MODE_COMPAT, CONF_MODE_SAFE };
 enum conf_variant { CONF_VARIANT_08, CONF_VARIANT_07, CONF_VARIANT_DOCUMENTED };
-enum conf_strategy { CONF_STRATEGY_CEIL, CONF_STRATEGY_RANGE, CONF_STRATEGY_ROUNDROBIN };
+enum conf_strategy {
+    CONF_STRATEGY_CEIL,
+    CONF_STRATEGY_RANGE,
+    CONF_STRATEGY_RENDEZVOUS,
+    CONF_STRATEGY_ROUNDROBIN,
+};
 enum conf_fence { CONF_FENCE_NONE, CONF_FENCE_DISCONNECT, CONF_FENCE_LEASE };
 enum conf_offset_reset { CONF_RESET_SMALLEST, CONF_RESET_LARGEST, CONF_RESET_ERROR };
 
@@ -46,7 +51,7 @@ struct conf_view {
     bool is_acknowledged; /* acknowledgement.mode=explicit */
     bool keep_unmoved;
     bool observer_process;
-    bool probe_sync;       /* zookeeper.lease.probe=sync */
+    bool probe_sync; /* zookeeper.lease.probe=sync */
     int watch_sessions_max;
     enum conf_fence fence; /* of both */
     int hand_over_ms;

@@ -67,6 +67,7 @@ static const struct conf_word storages[] = {{.word = "zookeeper"}, {.word = "kaf
 static const struct conf_word strategies[] = {{.word = "auto"},
                                               {.word = "ceil"},
                                               {.word = "range"},
+                                              {.word = "rendezvous"},
                                               {.word = "roundrobin"},
                                               {.word = "sticky", .is_later = true},
                                               {.word = "cooperative-sticky", .is_later = true},
@@ -194,10 +195,15 @@ const struct conf_key conf_keys[CONF_KEYS] = {
              "(at least 1000 ms), no longer. Kafka takes any commit: those of safe are guarded by "
              "the lease alone (docs/safe-mode.md, SF5)."),
     [KEY_PARTITION_ASSIGNMENT_STRATEGY] = WORD(
-        "partition.assignment.strategy", "auto", "auto, ceil, range, roundrobin", strategies, "",
+        "partition.assignment.strategy", "auto", "auto, ceil, range, rendezvous, roundrobin",
+        strategies, "",
         "How partitions are divided; all members of a group must use the same, and Kafka's "
         "members use range unless told otherwise. range: what Kafka's code does, the remainder "
         "to the first members; ceil: the published rule, N = partitions / threads rounded up; "
+        "rendezvous: even shares of which few move when a member comes or goes (range and ceil "
+        "move half of all partitions); with zookeeper.mode=safe it is used while every member of "
+        "the group declares it, and until then what auto gives, so that a group can be switched "
+        "member by member; "
         "roundrobin: as Kafka 0.8.2, which refuses members that do not subscribe alike; with "
         "zookeeper.mode=safe topics with the same threads are dealt together; auto: with "
         "zookeeper.mode=compat range, or ceil with "

@@ -890,10 +890,11 @@ static enum zkc_err new_machine(zkc_consumer *c, const struct zk_subscription *l
     static const enum zk_variant variants[] = {[CONF_VARIANT_08] = ZK_VARIANT_0_8,
                                                [CONF_VARIANT_07] = ZK_VARIANT_0_7,
                                                [CONF_VARIANT_DOCUMENTED] = ZK_VARIANT_DOCUMENTED};
-    static const enum assign_strategy strategies[] = {[CONF_STRATEGY_CEIL] = ASSIGN_CEIL,
-                                                      [CONF_STRATEGY_RANGE] = ASSIGN_RANGE,
-                                                      [CONF_STRATEGY_ROUNDROBIN] =
-                                                          ASSIGN_ROUNDROBIN};
+    static const enum assign_strategy strategies[] = {
+        [CONF_STRATEGY_CEIL] = ASSIGN_CEIL,
+        [CONF_STRATEGY_RANGE] = ASSIGN_RANGE,
+        [CONF_STRATEGY_RENDEZVOUS] = ASSIGN_RENDEZVOUS,
+        [CONF_STRATEGY_ROUNDROBIN] = ASSIGN_ROUNDROBIN};
     if (c->view.mode == CONF_MODE_SAFE)
         return member_safe_new(c, list, count, pattern);
     struct zk_compat_config config = {

@@ -17,10 +17,11 @@
 
 static enum zk_safe_strategy strategy_of(const struct conf_view *view)
 {
-    static const enum zk_safe_strategy strategies[] = {[CONF_STRATEGY_CEIL] = ZK_SAFE_CEIL,
-                                                       [CONF_STRATEGY_RANGE] = ZK_SAFE_RANGE,
-                                                       [CONF_STRATEGY_ROUNDROBIN] =
-                                                           ZK_SAFE_ROUNDROBIN};
+    static const enum zk_safe_strategy strategies[] = {
+        [CONF_STRATEGY_CEIL] = ZK_SAFE_CEIL,
+        [CONF_STRATEGY_RANGE] = ZK_SAFE_RANGE,
+        [CONF_STRATEGY_RENDEZVOUS] = ZK_SAFE_RENDEZVOUS,
+        [CONF_STRATEGY_ROUNDROBIN] = ZK_SAFE_ROUNDROBIN};
     return view->is_strategy_auto ? ZK_SAFE_AUTO : strategies[view->strategy];
 }
 

@@ -38,10 +38,10 @@ static const char *variant_name(enum conf_variant variant)
     return names[variant];
 }
 
-/* In safe mode `auto` goes by who is in the group. */
+/* In safe mode `auto` goes by who is in the group; so does rendezvous, but that has a name. */
 static const char *strategy_name(const struct conf_view *conf)
 {
-    static const char *const names[] = {"ceil", "range", "roundrobin"};
+    static const char *const names[] = {"ceil", "range", "rendezvous", "roundrobin"};
     bool is_auto = conf->mode == CONF_MODE_SAFE && conf->is_strategy_auto;
     return is_auto ? "auto" : names[conf->strategy];
 }

@@ -52,6 +52,12 @@ static void test_roundrobin(void **state)
     assert_int_equal(replay("assign/roundrobin.txt"), 9);
 }
 
+static void test_rendezvous(void **state)
+{
+    (void)state;
+    assert_int_equal(replay("assign/rendezvous.txt"), 10);
+}
+
 static void test_as_java(void **state)
 {
     (void)state;
@@ -232,7 +238,8 @@ static void test_all_small_groups(void **state)
             if (err)
                 continue;
             check_complete(&s.group, &a);
-            for (size_t t = 0; strategy == ASSIGN_RANGE && t < SMALL_TOPICS; t++)
+            bool is_even = strategy == ASSIGN_RANGE || strategy == ASSIGN_RENDEZVOUS;
+            for (size_t t = 0; is_even && t < SMALL_TOPICS; t++)
                 check_even(&s.group, &a, small_topics[t]);
             if (strategy == ASSIGN_ROUNDROBIN && threads_of(&s.group, small_topics[0]))
                 check_even(&s.group, &a, NULL);
@@ -459,6 +466,32 @@ static void test_limits(void **state)
     free(partitions);
 }
 
+/* Where weighing all pairs would take too long a topic is assigned by range; others are not. */
+static void test_too_much_to_weigh(void **state)
+{
+    (void)state;
+    enum { PARTITIONS = 1000000, STREAMS = 68, FEW = 50 };
+    assert_true((uint64_t)PARTITIONS * STREAMS > ASSIGN_PAIRS_MAX);
+    int32_t *partitions = malloc(PARTITIONS * sizeof *partitions);
+    for (int32_t i = 0; i < PARTITIONS; i++)
+        partitions[i] = i;
+    const struct assign_subscription subscriptions[] = {{"t", STREAMS}, {"u", STREAMS}};
+    const struct assign_member members[] = {{"g_1", subscriptions, 2}};
+    struct assign_topic topics[] = {{"t", partitions, PARTITIONS - FEW}, {"u", partitions, FEW}};
+    const struct assign_group group = {members, 1, topics, 2};
+    struct assignment weighed, ranged;
+    assert_int_equal(assign(ASSIGN_RENDEZVOUS, &group, &weighed), ZKC_OK);
+    assert_int_equal(assign(ASSIGN_RANGE, &group, &ranged), ZKC_OK);
+    assert_int_equal(weighed.count, PARTITIONS);
+    size_t large = (PARTITIONS - FEW) * sizeof *weighed.entries;
+    assert_memory_equal(weighed.entries, ranged.entries, large);
+    assert_memory_not_equal(weighed.entries + PARTITIONS - FEW, ranged.entries + PARTITIONS - FEW,
+                            FEW * sizeof *weighed.entries);
+    assignment_deinit(&weighed);
+    assignment_deinit(&ranged);
+    free(partitions);
+}
+
 /* The size that this project is about: it must be a matter of milliseconds, or this test is felt.
  */
 static void test_ten_thousand_members(void **state)
@@ -492,8 +525,12 @@ static void test_ten_thousand_members(void **state)
         assert_int_equal(a.count, PARTITIONS * TOPICS);
         for (size_t m = 0; m < MEMBERS; m++)
             idle += assignment_member_count(&a, m) == 0;
-        /* Per topic the same thousand work; dealt over all topics everybody has one. */
-        assert_int_equal(idle, strategy >= ASSIGN_ROUNDROBIN ? 0 : MEMBERS - PARTITIONS);
+        /* Per topic the same thousand work; by weight another thousand in each, which leaves
+         * 0.9^10 of all; dealt over all topics everybody has one. */
+        if (strategy == ASSIGN_RENDEZVOUS)
+            assert_in_range(idle, MEMBERS * 34 / 100, MEMBERS * 36 / 100);
+        else
+            assert_int_equal(idle, strategy >= ASSIGN_ROUNDROBIN ? 0 : MEMBERS - PARTITIONS);
         assignment_deinit(&a);
     }
     free(members);
@@ -532,6 +569,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_range_and_ceil),
         cmocka_unit_test(test_roundrobin),
+        cmocka_unit_test(test_rendezvous),
         cmocka_unit_test(test_as_java),
         cmocka_unit_test(test_all_small_groups),
         cmocka_unit_test(test_the_order_of_the_input_does_not_matter),
@@ -540,6 +578,7 @@ int main(void)
         cmocka_unit_test(test_spread_of_uneven_subscriptions),
         cmocka_unit_test(test_roundrobin_says_who_disagrees),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_too_much_to_weigh),
         cmocka_unit_test(test_ten_thousand_members),
         cmocka_unit_test(test_out_of_memory),
     };

@@ -352,6 +352,10 @@ static void test_the_rule_that_members_declare(void **state)
         {"ceil,range", NULL, true, ASSIGN_CEIL},   /* which takes no part */
         {"ceil", "ceiling,range", false, ASSIGN_RANGE},
         {"range", "ceil", false, ASSIGN_RANGE},
+        {"rendezvous,ceil,range", "rendezvous,ceil,range", false, ASSIGN_RENDEZVOUS},
+        {"rendezvous,ceil,range", "ceil,range", false, ASSIGN_CEIL},
+        {"rendezvous,ceil,range", NULL, false, ASSIGN_RANGE},
+        {"rendezvous,ceil,range", NULL, true, ASSIGN_RENDEZVOUS},
         {NULL, NULL, false, ASSIGN_RANGE},
     };
     const enum assign_strategy given = ASSIGN_ROUNDROBIN;

@@ -78,6 +78,8 @@ static const struct set_case {
     {"auto.offset.reset", "newest", NULL, "smallest, largest, error"},
     {"partition.assignment.strategy", "roundrobin", "roundrobin", NULL},
     {"partition.assignment.strategy", "ceil", "ceil", NULL},
+    {"partition.assignment.strategy", "rendezvous", "rendezvous", NULL},
+    {"partition.assignment.strategy", "rendevous", NULL, "did you mean rendezvous?"},
     {"partition.assignment.strategy", "rangee", NULL, "did you mean range?"}, /* KAFKA-2032 */
     {"partition.assignment.strategy", "RoundRobin", NULL, "did you mean roundrobin?"},
     {"num.consumer.fetchers", "0", NULL, "1 .. 2147483647"},
@@ -538,6 +540,7 @@ static const struct view_case {
     {"documented", "auto", "auto", CONF_VARIANT_DOCUMENTED, CONF_STRATEGY_CEIL, true},
     {"documented", "range", "false", CONF_VARIANT_DOCUMENTED, CONF_STRATEGY_RANGE, false},
     {"0.8", "ceil", "true", CONF_VARIANT_08, CONF_STRATEGY_CEIL, true},
+    {"0.8", "rendezvous", "false", CONF_VARIANT_08, CONF_STRATEGY_RENDEZVOUS, false},
     {"0.8", "roundrobin", "false", CONF_VARIANT_08, CONF_STRATEGY_ROUNDROBIN, false},
 };
 
@@ -629,6 +632,7 @@ static const struct mode_case {
     {"max.poll.interval.ms", "1000", true, true},
     {"offsets.storage", "kafka", true, true},
     {"partition.assignment.strategy", "ceil", true, true},
+    {"partition.assignment.strategy", "rendezvous", true, true},
     {"rebalance.max.retries", "9", true, true},
     {"zookeeper.acl", "open", true, true},
     {"zookeeper.acl", "creator", false, true},

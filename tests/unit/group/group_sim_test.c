@@ -81,10 +81,11 @@ static struct zk_switches some_switches(uint64_t seed)
 /* All members have the same settings: what these must agree on is not recorded anywhere. */
 static void configure(struct sim *s)
 {
-    static const enum assign_strategy strategies[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_ROUNDROBIN};
+    static const enum assign_strategy strategies[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_RENDEZVOUS,
+                                                      ASSIGN_ROUNDROBIN};
     s->config = world_config();
     s->config.variant = (enum zk_variant)(s->seed % ZK_VARIANT_COUNT);
-    s->config.strategy = strategies[s->seed / ZK_VARIANT_COUNT % 3];
+    s->config.strategy = strategies[s->seed / ZK_VARIANT_COUNT % ARRAY_LEN(strategies)];
     s->config.watch_brokers = below(s, 2);
     s->config.auto_commit = below(s, 4) > 0;
     s->config.switches = some_switches(s->seed);

@@ -588,7 +588,8 @@ static void test_lease_of_each_session(void **state)
 static void test_all_at_once(void **state)
 {
     (void)state;
-    static const enum assign_strategy strategies[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_ROUNDROBIN};
+    static const enum assign_strategy strategies[] = {ASSIGN_RANGE, ASSIGN_CEIL, ASSIGN_RENDEZVOUS,
+                                                      ASSIGN_ROUNDROBIN};
     for (int v = 0; v < ZK_VARIANT_COUNT; v++)
         for (size_t s = 0; s < ARRAY_LEN(strategies); s++) {
             struct zk_compat_config c = every();

@@ -342,8 +342,8 @@ static void test_another_thread_of_ours_claims_anew(void **state)
     end(&r);
 }
 
-/* Of five partitions: ceil gives 3 to the first of two, range 3 as well; of five to the second 2.
- * Seven and three members tell them apart: ceil 3, 3, 1; range 3, 2, 2. */
+/* Seven partitions and g_d, g_f, g_m tell the rules apart: ceil 3, 3, 1; range 3, 2, 2; rendezvous
+ * 2, 2, 3, as the topic likes the last one most. */
 static const struct strategy_case {
     const char *name;
     enum zk_safe_strategy strategy;
@@ -354,9 +354,14 @@ static const struct strategy_case {
     {"all know ceil", ZK_SAFE_AUTO, "ceil,range", 1, NULL},
     {"one Java member", ZK_SAFE_AUTO, NULL, 2, "assigned by range"},
     {"one that only knows range", ZK_SAFE_AUTO, "range", 2, "assigned by range"},
+    {"auto beside rendezvous", ZK_SAFE_AUTO, "rendezvous,ceil,range", 1, NULL},
+    {"all know rendezvous", ZK_SAFE_RENDEZVOUS, "rendezvous,ceil,range", 3, NULL},
     {"explicit ceil beside Java", ZK_SAFE_CEIL, NULL, 1, "do not assign by ceil"},
     {"explicit range beside auto", ZK_SAFE_RANGE, "ceil,range", 2, NULL},
     {"explicit range beside ceil", ZK_SAFE_RANGE, "ceil", 2, "do not assign by range"},
+    {"explicit range beside rendezvous", ZK_SAFE_RANGE, "rendezvous,ceil,range", 2, NULL},
+    {"rendezvous beside round robin", ZK_SAFE_RENDEZVOUS, "roundrobin", 2,
+     "2 members do not assign by range as we do, the first is g_d"},
 };
 
 static void test_strategies(void **state)
@@ -366,10 +371,8 @@ static void test_strategies(void **state)
         const struct strategy_case *c = &strategies[i];
         struct rig r;
         begin_world(&r, 7);
-        put_member(&r, "g_a", "ceil,range", 1);
-        put_member(&r, "g_b", c->others, 1);
-        if (c->strategy == ZK_SAFE_CEIL || c->strategy == ZK_SAFE_RANGE)
-            put_member(&r, "g_a", c->others, 1);
+        put_member(&r, "g_d", c->strategy == ZK_SAFE_AUTO ? "ceil,range" : c->others, 1);
+        put_member(&r, "g_f", c->others, 1);
         struct zk_safe_config config = safe_world_config();
         config.strategy = c->strategy;
         join(&r, config);
@@ -380,6 +383,65 @@ static void test_strategies(void **state)
             fail_msg("%s: owns %d, \"%s\"", c->name, owned(r.m), r.m->last_notice);
         end(&r);
     }
+}
+
+#define KNOWS_IT "rendezvous,ceil,range"
+
+static const struct switch_step {
+    const char *others[2];   /* what g_d and g_f declare */
+    const char *without;     /* who is said to lack the rule; "": that nobody does; NULL: nothing */
+    enum assign_strategy by; /* what partitions are assigned by */
+    int owned;               /* by the last of three */
+} switch_steps[] = {
+    {{"ceil,range", "ceil,range"}, "g_d", ASSIGN_CEIL, 1},
+    {{KNOWS_IT, "ceil,range"}, "g_f", ASSIGN_CEIL, 1},
+    {{KNOWS_IT, KNOWS_IT}, "", ASSIGN_RENDEZVOUS, 3},
+    {{KNOWS_IT, NULL}, "g_f", ASSIGN_RANGE, 2},
+    {{KNOWS_IT, "range"}, NULL, ASSIGN_RANGE, 2}, /* for the sake of the same one */
+    {{KNOWS_IT, "ceil,range"}, "g_f", ASSIGN_CEIL, 1},
+    {{"ceil,range", "ceil,range"}, "g_d", ASSIGN_CEIL, 1},
+};
+
+/* Leaves, and comes back as another. */
+static void switch_member(struct rig *r, const char *id, const char *strategy)
+{
+    char path[64];
+    snprintf(path, sizeof path, SAFE_IDS "%s", id);
+    fake_zk_remove(r->w->zk, path);
+    put_member(r, id, strategy, 1);
+}
+
+/* Members are switched one by one: each time it is told who lacks the rule, until nobody does. */
+static void test_a_group_is_switched_to_rendezvous(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 7);
+    for (size_t i = 0; i < ARRAY_LEN(switch_steps); i++) {
+        const struct switch_step *s = &switch_steps[i];
+        const char *was = i ? switch_steps[i - 1].others[0] : NULL;
+        char want[200] = "";
+        if (s->without && *s->without)
+            snprintf(want, sizeof want,
+                     "%s does not declare that it knows rendezvous: partitions are assigned by %s",
+                     s->without, assign_strategy_name(s->by));
+        else if (s->without)
+            snprintf(want, sizeof want,
+                     "all members know rendezvous: partitions are assigned by it");
+        if (s->others[0] != was)
+            switch_member(&r, "g_d", s->others[0]);
+        switch_member(&r, "g_f", s->others[1]);
+        if (i == 0) {
+            struct zk_safe_config config = safe_world_config();
+            config.strategy = ZK_SAFE_RENDEZVOUS;
+            join(&r, config);
+        }
+        safe_world_calm(r.w);
+        if (owned(r.m) != s->owned || strcmp(r.m->last_notice, want) != 0)
+            fail_msg("step %zu: owns %d, \"%s\"", i, owned(r.m), r.m->last_notice);
+        r.m->last_notice[0] = 0;
+    }
+    end(&r);
 }
 
 static void test_rounds_are_told(void **state)
@@ -896,6 +958,7 @@ int main(void)
         cmocka_unit_test(test_what_does_not_move_flows_on),
         cmocka_unit_test(test_another_thread_of_ours_claims_anew),
         cmocka_unit_test(test_strategies),
+        cmocka_unit_test(test_a_group_is_switched_to_rendezvous),
         cmocka_unit_test(test_rounds_are_told),
         cmocka_unit_test(test_brokers_are_read_when_they_have_changed),
         cmocka_unit_test(test_events_during_a_round_join_one_more),

@@ -4,6 +4,7 @@
 #include "zkconsumer/core/assign/assign.h"
 #include "zkconsumer/core/assign/ceil.h"
 #include "zkconsumer/core/assign/range.h"
+#include "zkconsumer/core/assign/rendezvous.h"
 #include "zkconsumer/core/assign/roundrobin.h"
 #include "zkconsumer/core/assign/spread.h"
 #include "zkconsumer/core/zk/java_hash.h"
@@ -17,6 +18,7 @@ const char *assign_strategy_name(enum assign_strategy strategy)
     switch (strategy) {
     case ASSIGN_RANGE: return "range";
     case ASSIGN_CEIL: return "ceil";
+    case ASSIGN_RENDEZVOUS: return "rendezvous";
     case ASSIGN_ROUNDROBIN:
     case ASSIGN_SPREAD: return "roundrobin";
     }
@@ -292,6 +294,12 @@ static struct assign_entry entry_of(const struct thread *owner, uint32_t topic, 
 
 typedef struct assign_run run_fn(size_t partition_count, size_t thread_count, size_t thread);
 
+static void sort_partitions(const struct assign_topic *topic, int32_t *sorted)
+{
+    memcpy(sorted, topic->partitions, topic->partition_count * sizeof *sorted);
+    sort(sorted, topic->partition_count, sizeof *sorted, by_partition);
+}
+
 /* Range and ceil: each topic by itself. `sorted` has room for its partitions. */
 static void assign_runs(const struct plan *p, size_t t, run_fn *run, int32_t *sorted,
                         struct assignment *out)
@@ -300,8 +308,7 @@ static void assign_runs(const struct plan *p, size_t t, run_fn *run, int32_t *so
     size_t thread_count = topic->partition_count ? rank_threads_of(p, t) : 0;
     if (!thread_count)
         return;
-    memcpy(sorted, topic->partitions, topic->partition_count * sizeof *sorted);
-    sort(sorted, topic->partition_count, sizeof *sorted, by_partition);
+    sort_partitions(topic, sorted);
     for (size_t i = 0; i < thread_count; i++) {
         const struct thread *owner = &p->threads[p->topic_ranks[i]];
         struct assign_run r = run(topic->partition_count, thread_count, i);
@@ -319,6 +326,65 @@ static enum zkc_err assign_by_topic(const struct plan *p, run_fn *run, struct as
         assign_runs(p, t, run, sorted, out);
     free(sorted);
     return ZKC_OK;
+}
+
+/* What the topics of a group need in turn to be assigned by weights. */
+struct weighing {
+    uint64_t *hashes; /* of all thread ids, by rank */
+    uint64_t *units;  /* those of one topic */
+    int32_t *sorted;  /* its partitions */
+    uint32_t *owners; /* of these: position in topic_ranks */
+};
+
+static bool is_too_much_to_weigh(uint64_t partition_count, uint64_t thread_count)
+{
+    uint64_t pairs = thread_count < partition_count ? thread_count : partition_count;
+    return pairs * partition_count > ASSIGN_PAIRS_MAX;
+}
+
+static enum zkc_err weigh_topic(const struct plan *p, size_t t, const struct weighing *w,
+                                struct assignment *out)
+{
+    const struct assign_topic *topic = topic_at(p, t);
+    size_t thread_count = topic->partition_count ? rank_threads_of(p, t) : 0;
+    if (!thread_count)
+        return ZKC_OK;
+    if (is_too_much_to_weigh(topic->partition_count, thread_count)) {
+        assign_runs(p, t, assign_range, w->sorted, out);
+        return ZKC_OK;
+    }
+    sort_partitions(topic, w->sorted);
+    for (size_t i = 0; i < thread_count; i++)
+        w->units[i] = w->hashes[p->topic_ranks[i]];
+    enum zkc_err err = assign_rendezvous(assign_rendezvous_text(topic->name), w->sorted,
+                                         topic->partition_count, w->units, thread_count, w->owners);
+    if (err)
+        return err;
+    for (size_t j = 0; j < topic->partition_count; j++) {
+        const struct thread *owner = &p->threads[p->topic_ranks[w->owners[j]]];
+        out->entries[out->count++] = entry_of(owner, p->topics[t].index, w->sorted[j]);
+    }
+    return ZKC_OK;
+}
+
+static enum zkc_err assign_by_weight(const struct plan *p, struct assignment *out)
+{
+    struct weighing w = {
+        .hashes = array(p->thread_count, sizeof *w.hashes),
+        .units = array(p->thread_count, sizeof *w.units),
+        .sorted = array(p->partition_count, sizeof *w.sorted),
+        .owners = array(p->partition_count, sizeof *w.owners),
+    };
+    enum zkc_err err = w.hashes && w.units && w.sorted && w.owners ? ZKC_OK : ZKC_ERR_NOMEM;
+    for (size_t i = 0; !err && i < p->thread_count; i++)
+        w.hashes[i] = assign_rendezvous_text(p->threads[i].id);
+    for (size_t t = 0; !err && t < p->group->topic_count; t++)
+        err = weigh_topic(p, t, &w, out);
+    free(w.hashes);
+    free(w.units);
+    free(w.sorted);
+    free(w.owners);
+    return err;
 }
 
 static int by_topic_name(const void *a, const void *b)
@@ -513,6 +579,7 @@ static enum zkc_err assign_planned(enum assign_strategy strategy, const struct p
     switch (strategy) {
     case ASSIGN_RANGE: err = assign_by_topic(p, assign_range, out); break;
     case ASSIGN_CEIL: err = assign_by_topic(p, assign_ceil, out); break;
+    case ASSIGN_RENDEZVOUS: err = assign_by_weight(p, out); break;
     case ASSIGN_ROUNDROBIN:
     case ASSIGN_SPREAD: err = assign_by_dealing(p, out); break;
     }

@@ -10,11 +10,12 @@
 enum assign_strategy {
     ASSIGN_RANGE,      /* what Kafka's code does, per topic: range.h */
     ASSIGN_CEIL,       /* what Kafka's documentation says, per topic: ceil.h */
+    ASSIGN_RENDEZVOUS, /* few move when a member comes or goes, per topic: rendezvous.h */
     ASSIGN_ROUNDROBIN, /* 0.8.2's dealing over all topics: roundrobin.h */
     ASSIGN_SPREAD,     /* the same, but uneven subscriptions are not refused: spread.h */
 };
 
-/* "range", "ceil", "roundrobin", the last one of two. Static. */
+/* "range", "ceil", "rendezvous", "roundrobin", the last one of two. Static. */
 const char *assign_strategy_name(enum assign_strategy strategy);
 
 struct assign_subscription {
@@ -67,10 +68,14 @@ struct assignment {
 #define ASSIGN_THREADS_MAX    1000000
 #define ASSIGN_PARTITIONS_MAX 1000000
 
+/* Rendezvous weighs pairs of a partition and a thread: P * min(n, P) of them for a topic. A topic
+ * with more (8192 of both) is assigned by range, with which time does not matter. */
+#define ASSIGN_PAIRS_MAX (UINT64_C(1) << 26)
+
 /* Assigns every partition of every subscribed topic. Takes O(n log n) in the thread ids of the
- * group and in the partitions, and about O(n) in the subscriptions and their streams. On success
- * the caller owns *out and ends it with assignment_deinit(); otherwise *out is not touched and
- * `why` says why.
+ * group and in the partitions, and about O(n) in the subscriptions and their streams; rendezvous
+ * also what ASSIGN_PAIRS_MAX is about. On success the caller owns *out and ends it with
+ * assignment_deinit(); otherwise *out is not touched and `why` says why.
  *
  * ZKC_ERR_INVALID    roundrobin, and the sets of thread ids differ between topics: `why` names the
  *                    topics and a member (in 0.8.2 an exception that fails the attempt)

@@ -1,14 +1,15 @@
 #include "zkconsumer/core/base/rng.h"
 #include <assert.h>
 
-void rng_init(struct rng *r, uint64_t seed) { r->state = seed; }
+void rng_init(struct rng *r, uint64_t seed)
+{
+    r->state = seed;
+}
 
 uint64_t rng_next(struct rng *r)
 {
-    uint64_t z = (r->state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    r->state += 0x9e3779b97f4a7c15u;
+    return rng_mix(r->state);
 }
 
 uint64_t rng_below(struct rng *r, uint64_t n)

@@ -10,6 +10,14 @@ struct rng {
     uint64_t state;
 };
 
+/* The generator's finaliser: a permutation of all 64-bit numbers that mixes well. */
+static inline uint64_t rng_mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 void rng_init(struct rng *r, uint64_t seed);
 uint64_t rng_next(struct rng *r);
 

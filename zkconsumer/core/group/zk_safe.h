@@ -38,6 +38,7 @@ enum zk_safe_strategy {
     ZK_SAFE_AUTO, /* ceil while every registration declares that it knows it, else range */
     ZK_SAFE_CEIL,
     ZK_SAFE_RANGE,
+    ZK_SAFE_RENDEZVOUS, /* while every registration declares that it knows it, else as AUTO */
     ZK_SAFE_ROUNDROBIN,
 };
 

@@ -89,6 +89,7 @@ static const char *declared_strategies(enum zk_safe_strategy strategy)
     case ZK_SAFE_AUTO: return "ceil,range";
     case ZK_SAFE_CEIL: return "ceil";
     case ZK_SAFE_RANGE: return "range";
+    case ZK_SAFE_RENDEZVOUS: return "rendezvous,ceil,range";
     case ZK_SAFE_ROUNDROBIN: return "roundrobin";
     }
     return "";
@@ -97,7 +98,7 @@ static const char *declared_strategies(enum zk_safe_strategy strategy)
 static bool write_registration(struct zk_safe *m)
 {
     char timestamp[24];
-    char strategy[24];
+    char strategy[32];
     snprintf(timestamp, sizeof timestamp, "%" PRId64, m->wall_ms);
     snprintf(strategy, sizeof strategy, "%s", declared_strategies(m->config.strategy));
     struct zk_registration registration = {
@@ -399,24 +400,32 @@ static bool declares(const struct zk_view_content *c, const char *word)
     return list ? has_word(list, word) : strcmp(word, "range") == 0;
 }
 
-static bool all_declare(const struct zk_view *v, const char *word)
+/* NULL: all declare it. */
+static const struct group_view_member *first_without(const struct zk_view *v, const char *word)
 {
     const struct zk_view_content *last = NULL;
     for (size_t i = 0; i < v->member_count; i++) {
         const struct zk_view_content *c = v->registrations[i]->content;
         if (c != last && c->is_readable && !declares(c, word))
-            return false;
+            return &v->members[i];
         last = c;
     }
-    return true;
+    return NULL;
+}
+
+static enum assign_strategy choose_by_view(const struct zk_view *v)
+{
+    return first_without(v, "ceil") ? ASSIGN_RANGE : ASSIGN_CEIL;
 }
 
 static enum assign_strategy choose(const struct zk_safe *m, const struct zk_view *v)
 {
     switch (m->config.strategy) {
-    case ZK_SAFE_AUTO: return all_declare(v, "ceil") ? ASSIGN_CEIL : ASSIGN_RANGE;
+    case ZK_SAFE_AUTO: return choose_by_view(v);
     case ZK_SAFE_CEIL: return ASSIGN_CEIL;
     case ZK_SAFE_RANGE: return ASSIGN_RANGE;
+    case ZK_SAFE_RENDEZVOUS:
+        return first_without(v, "rendezvous") ? choose_by_view(v) : ASSIGN_RENDEZVOUS;
     case ZK_SAFE_ROUNDROBIN: return ASSIGN_SPREAD; /* one odd member breaks no other */
     }
     return ASSIGN_RANGE;
@@ -445,12 +454,32 @@ static void tell_disagreement(struct zk_safe *m, const struct zk_view *v, struct
     m->disagreement = hash;
 }
 
+/* Says by which rule instead of rendezvous, and for whose sake, whenever one of both is another. */
+static void tell_rendezvous(struct zk_safe *m, const struct zk_view *v, bool is_news,
+                            struct group_outputs *out)
+{
+    const struct group_view_member *without = first_without(v, "rendezvous");
+    uint64_t hash = without ? group_view_hash(without, 1, NULL, 0) : 0;
+    is_news = is_news || hash != m->without_rendezvous;
+    m->without_rendezvous = hash;
+    if (is_news && without)
+        group_notice(out, 5, "member", ZKC_OK,
+                     "%s does not declare that it knows rendezvous: partitions are assigned by %s",
+                     without->consumer_id, assign_strategy_name(m->strategy));
+    else if (is_news)
+        group_notice(out, 5, "member", ZKC_OK,
+                     "all members know rendezvous: partitions are assigned by it");
+}
+
 static void choose_rule(struct zk_safe *m, const struct zk_view *v, struct group_outputs *out)
 {
     enum assign_strategy strategy = choose(m, v);
-    bool is_news = m->has_acted ? strategy != m->strategy : strategy == ASSIGN_RANGE;
+    bool is_other = m->has_acted && strategy != m->strategy;
+    bool is_news = is_other || (!m->has_acted && strategy == ASSIGN_RANGE);
     m->strategy = strategy;
-    if (is_news && m->config.strategy == ZK_SAFE_AUTO)
+    if (m->config.strategy == ZK_SAFE_RENDEZVOUS)
+        tell_rendezvous(m, v, is_other, out);
+    else if (is_news && m->config.strategy == ZK_SAFE_AUTO)
         group_notice(out, 5, "member", ZKC_OK,
                      strategy == ASSIGN_CEIL
                          ? "all members know ceil: partitions are assigned by it"

@@ -151,7 +151,7 @@ struct safe_partition {
     bool is_read;           /* HELD: the owner node is ours; what Kafka keeps is waited for */
     struct safe_stored stored;
     bool is_told_odd;
-    bool is_told_refused; /* of the last operation, which is tried again */
+    bool is_told_refused;                /* of the last operation, which is tried again */
     struct zk_view_registration *former; /* a reference; who had it before us, without a lease;
                                           * NULL: nobody that is known */
     int64_t began;                       /* where the claim did; -1: not known */
@@ -242,7 +242,8 @@ struct zk_safe {
     int64_t acted_pzxid;
     bool has_acted; /* in this session */
     enum assign_strategy strategy;
-    uint64_t disagreement; /* hash of the members that disagree, as last told */
+    uint64_t disagreement;       /* hash of the members that disagree, as last told */
+    uint64_t without_rendezvous; /* hash of the first that does not know it, as last told */
     bool is_round_open, is_trying;
     uint32_t round, attempt; /* the attempt that is tried, or the next */
 
