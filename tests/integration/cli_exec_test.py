@@ -167,6 +167,39 @@ def test_what_was_not_written_is_not_committed(t):
         expect((mode, offset(t, cluster, mode + "2")), (mode, pipe.count(b"\n")))
 
 
+def test_what_was_not_written_is_not_lost(t):
+    """The timer's commit covers nothing that waits for stdout: kill -9 repeats, and loses nothing."""
+    cluster = cluster_with_topic(t, each=5000)
+    members = {}
+    for mode in MODES:
+        for name, words in (("buffer", []), ("single", ["-u"])):
+            group = mode + "-" + name
+            members[group] = [program("zkconsumer"), "consume", "-G", group, "-t", "t", "--from-beginning",
+                              "-X", "auto.commit.interval.ms=20", "-X", "zookeeper.mode=" + mode, *words,
+                              "--zookeeper", cluster.zookeeper_connect]
+    processes = {}
+    for group, command in members.items():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        t.defer(process.kill)
+        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        processes[group] = process
+    for group, process in processes.items():
+        wait_for(lambda out=process.stdout: bytes_in(out) > 4080, "a full pipe")
+        if group.endswith("single"):  # the timer has come by; where all waits there is nothing to commit
+            wait_for(lambda group=group: (offset(t, cluster, group) or 0) > 0, "a commit")
+    lines = {}
+    for group, process in processes.items():
+        process.kill()
+        lines[group] = process.communicate(timeout=30)[0].decode().split("\n")[:-1]  # the last one is cut
+    rest = {group: subprocess.Popen(command + ["-e", "--exit-grace=60000"], stdout=subprocess.PIPE,
+                                    stderr=subprocess.DEVNULL) for group, command in members.items()}
+    messages = ["m0-%d" % i for i in range(5000)]
+    for group, process in rest.items():
+        left = process.communicate(timeout=60)[0].decode().split()
+        assert lines[group] == messages[:len(lines[group])] and left == messages[5000 - len(left):], group
+        assert len(lines[group]) + len(left) >= 5000, (group, len(lines[group]), len(left))
+
+
 def fetch(url):
     with urllib.request.urlopen(url, timeout=30) as answer:
         return answer.headers["Content-Type"], answer.read().decode()

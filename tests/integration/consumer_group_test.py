@@ -50,6 +50,40 @@ def restart_after_kill(t, consumer_id):
     second.finish()
 
 
+def acknowledge(members, name):
+    before = len(members.events("acknowledged", name))
+    members.command("ack", name)
+    wait_for(lambda: len(members.events("acknowledged", name)) > before, "%s to acknowledge" % name)
+    return members.events("acknowledged", name)[before]
+
+
+def test_a_rebalance_of_compat_gives_back_what_is_not_acknowledged(t):
+    """acknowledgement.mode=explicit: neither the timer's commit nor that of a rebalance covers more; and
+    nobody is waited for."""
+    cluster = small_cluster(t, 1)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    producer.send_numbered("t", 1, 25)
+    settings = {**SETTINGS, "acknowledgement.mode": "explicit"}
+    members = t.our_members(cluster, "g", "ours")
+    members.open("b", {**settings, "consumer.id": "b"})
+    members.take("b", 10)
+    members.streams("b", t=1)
+    members.wait_for_messages(10)
+    expect("the tenth", acknowledge(members, "b"), ["ZKC_OK"])
+    group.wait_for_offsets("t", {0: 10})
+    members.take("b", 5)
+    members.wait_for_messages(15)
+    members.open("a", {**settings, "consumer.id": "a"})  # the first of the two gets the partition
+    members.streams("a", t=1)
+    members.wait_for_messages(30)
+    expect("where a begins", members.messages("a")[0].offset, 10)
+    expect("too late", acknowledge(members, "b"), ["ZKC_ERR_NOT_OWNED"])
+    expect("committed", group.offsets("t"), {0: 10})
+    expect("all", acknowledge(members, "a"), ["ZKC_OK"])
+    group.wait_for_offsets("t", {0: 25})
+    members.finish()
+
+
 @both_modes
 def test_restart_after_kill_with_the_same_id(t):
     restart_after_kill(t, "m")

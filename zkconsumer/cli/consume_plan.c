@@ -272,12 +272,12 @@ static bool load_file(struct consume_plan *plan, const char *path)
     return false;
 }
 
-/* In safe a message is consumed when it has been written, or its command has ended, unless
- * acknowledgement.mode says otherwise. */
+/* A message is consumed when it has been written, or its command has ended, unless
+ * acknowledgement.mode says otherwise: a commit by the timer must not cover what is in our buffer.
+ */
 static bool acknowledges(const struct consume_plan *plan)
 {
-    return strcmp(zkc_conf_get(plan->conf, "zookeeper.mode"), "safe") == 0 &&
-           strcmp(zkc_conf_get(plan->conf, "acknowledgement.mode"), "auto") == 0;
+    return strcmp(zkc_conf_get(plan->conf, "acknowledgement.mode"), "auto") == 0;
 }
 
 static bool read_settings(struct consume_plan *plan, const struct cli_args *args,

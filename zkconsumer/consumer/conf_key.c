@@ -93,8 +93,9 @@ const struct conf_key conf_keys[CONF_KEYS] = {
         "acknowledgement.mode", "auto", "auto, taken, next, explicit", acknowledgements, "",
         "What says that the application is done with a message, so that it may be committed. "
         "taken: taking it (compat, as Kafka 0.8); next: asking for the next one of that stream, or "
-        "zkc_message_acknowledge; explicit: zkc_message_acknowledge only (both safe). auto: taken "
-        "with zookeeper.mode=compat, next with safe."),
+        "zkc_message_acknowledge (safe); explicit: zkc_message_acknowledge only (in compat nobody "
+        "waits for it: at a rebalance what is not acknowledged is read again). auto: taken with "
+        "zookeeper.mode=compat, next with safe."),
     [KEY_AUTO_COMMIT_ENABLE] = BOOLEAN(
         "auto.commit.enable", "true", "true, false", both, "enable.auto.commit, autocommit.enable",
         "Commit what has been consumed by a timer, at each rebalance and at close. Without it "

@@ -179,9 +179,9 @@ static enum zkc_err prepare(zkc_consumer *c, const zkc_conf *conf, char *why, si
 
 static enum stream_done done_by(const struct conf_view *view)
 {
-    return view->mode == CONF_MODE_COMPAT ? STREAM_DONE_TAKEN
-           : view->is_acknowledged        ? STREAM_DONE_ACKNOWLEDGED
-                                          : STREAM_DONE_NEXT;
+    return view->is_acknowledged            ? STREAM_DONE_ACKNOWLEDGED
+           : view->mode == CONF_MODE_COMPAT ? STREAM_DONE_TAKEN
+                                            : STREAM_DONE_NEXT;
 }
 
 static enum zkc_err build(zkc_consumer *c, char *why, size_t why_size)

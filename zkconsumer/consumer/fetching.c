@@ -148,6 +148,12 @@ static int64_t held_position(const struct held *h)
     return h->is_paused ? h->position : gate_position(&h->claim->gate);
 }
 
+/* What was taken, or, where it has to be acknowledged, that. */
+static int64_t held_consumed(const struct fetching *f, const struct held *h)
+{
+    return f->o.conf->is_acknowledged && h->lease ? claims_finished(h->claim) : held_position(h);
+}
+
 static void forget_lost(struct fetching *f)
 {
     for (size_t i = 0; i < f->lost_count; i++)
@@ -521,7 +527,7 @@ void fetching_stop(struct fetching *f, enum gate_state gates, const char *why,
     for (size_t i = 0; i < f->held_count; i++) {
         struct held *h = f->held[i];
         let_go(f, h, gates, why);
-        f->owned[i] = (struct zkc_owned){h->topic, h->partition, h->thread, h->position};
+        f->owned[i] = (struct zkc_owned){h->topic, h->partition, h->thread, held_consumed(f, h)};
     }
     for (size_t i = 0; i < f->held_count; i++)
         held_free(f->held[i]);
@@ -649,6 +655,13 @@ void fetching_owned(struct fetching *f, struct zkc_owned **list, size_t *count)
     }
     *list = f->owned;
     *count = f->held_count;
+}
+
+void fetching_consumed(struct fetching *f, struct zkc_owned **list, size_t *count)
+{
+    fetching_owned(f, list, count);
+    for (size_t i = 0; i < f->held_count; i++)
+        f->owned[i].offset = held_consumed(f, f->held[i]);
 }
 
 /* ---- calls of the application ---- */

@@ -82,7 +82,7 @@ void fetching_finished(struct fetching *f, fetching_finished_fn *fn, void *user)
 /* ---- all at once, as compat has it ---- */
 
 /* Lets go of everything: closes the gates, drops what is queued, forgets the partitions. The list
- * is what the gates said, by topic and number; lent until the next call here. `why` is for the
+ * is what counts as consumed, by topic and number; lent until the next call here. `why` is for the
  * trace: release, lost, exit. */
 void fetching_stop(struct fetching *f, enum gate_state gates, const char *why,
                    struct zkc_owned **list, size_t *count);
@@ -114,6 +114,9 @@ enum zkc_err fetching_resume(struct fetching *f, const char *topic, int32_t part
 
 /* All that is held, with what the gates say now; lent until the next call here. */
 void fetching_owned(struct fetching *f, struct zkc_owned **list, size_t *count);
+
+/* The same, with what counts as consumed: what was taken, or acknowledged. */
+void fetching_consumed(struct fetching *f, struct zkc_owned **list, size_t *count);
 
 /* Hands what was delivered since the last time to the trace. */
 void fetching_trace_deliveries(struct fetching *f);

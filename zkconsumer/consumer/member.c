@@ -127,7 +127,7 @@ static void keep_current_positions(zkc_consumer *c)
         member_safe_keep_positions(c);
         return;
     }
-    fetching_owned(c->fetching, &list, &count);
+    fetching_consumed(c->fetching, &list, &count);
     keep_positions(c, list, count);
 }
 
@@ -425,10 +425,18 @@ static void take_lease(zkc_consumer *c, const struct group_output *o)
     stream_hub_look_again(c->hub);
 }
 
-/* The lease that claims are under. NULL, and *ok: none is wanted. */
+/* The lease that claims are under. NULL, and *ok: none is wanted. Only claims under a lease count
+ * what is acknowledged: without a fence it is one that never ends. */
 static struct gate_lease *lease_of(const zkc_consumer *c, const struct group_output *o, bool *ok)
 {
     bool is_wanted = c->compat && c->view.fence != CONF_FENCE_NONE;
+    if (c->compat && !is_wanted && c->view.is_acknowledged) {
+        struct gate_lease *endless = gate_lease_new();
+        if (endless)
+            gate_lease_move(endless, INT64_MAX);
+        *ok = endless != NULL;
+        return endless;
+    }
     bool is_fenced = is_wanted && c->fence;
     for (size_t i = 0; is_fenced && i < o->assign.count; i++)
         is_fenced = o->assign.claims[i].session_id == c->fence_session;

@@ -628,7 +628,7 @@ static const struct mode_case {
     {"acknowledgement.mode", "auto", true, true},
     {"acknowledgement.mode", "taken", true, false},
     {"acknowledgement.mode", "next", false, true},
-    {"acknowledgement.mode", "explicit", false, true},
+    {"acknowledgement.mode", "explicit", true, true},
     {"max.poll.interval.ms", "1000", true, true},
     {"offsets.storage", "kafka", true, true},
     {"partition.assignment.strategy", "ceil", true, true},

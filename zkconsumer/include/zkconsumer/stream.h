@@ -57,15 +57,16 @@ ZKC_API ZKC_MUST_CHECK enum zkc_err zkc_stream_next(zkc_stream *stream, int time
 
 /* The application is done with this message and with all before it of its partition: the next commit
  * covers them. With acknowledgement.mode=explicit nothing else says so, and any number of messages
- * may be out at a time; otherwise it says so before the next one is asked for. Any thread; `message`
+ * may be out at a time (in compat nobody waits for them: a rebalance, or the end, commits what is
+ * acknowledged by then); otherwise it says so before the next one is asked for. Any thread; `message`
  * is one that was handed out, while it is valid, or a dup of it, even after the consumer is freed,
  * but not while it is being freed.
  *
  * ZKC_ERR_NOT_OWNED  the partition has been given away since, or lost: it is not committed, and
  *                    others may get the message again
  * ZKC_ERR_INVALID    nothing to acknowledge: a report; or a message that counts as consumed when it is
- *                    taken: with zookeeper.mode=compat (whatever its fence), and of
- *                    zkc_consumer_assign(); nothing is done */
+ *                    taken: with zookeeper.mode=compat (whatever its fence) unless the mode is
+ *                    explicit, and of zkc_consumer_assign(); nothing is done */
 ZKC_API enum zkc_err zkc_message_acknowledge(const struct zkc_message *message);
 
 /* A descriptor that is readable while zkc_stream_next(stream, 0) may have something to return; for
