@@ -105,6 +105,21 @@ def test_offset_checker_of_offsets_in_kafka(t):
     group = json.loads(run("zkconsumer", "groups", "describe", "--json", *words).stdout)
     expect([(p["offset"], p["offset_store"]) for p in group["partitions"]], [(5, "kafka")] * 2)
 
+    # and in groups watch, which does not show ZooKeeper's instead when they are not to be had
+    err = t.folder / "watch.err"
+    watch = t.process("watch", [program("zkconsumer"), "groups", "watch", "--interval=200", *words], err=err)
+
+    def shown():
+        return [line.split(" ", 1)[1] for line in watch.text_lines() if "[orders,0]" in line]
+
+    wait_for(lambda: "[orders,0] offset 5, log end 5, lag 0" in shown(), "the state at the start", alive=[watch])
+    for broker in world.cluster.brokers.values():
+        broker.kill()
+    wait_for(lambda: "offsets in Kafka are not known" in err.read_text(), "them to be missed", alive=[watch])
+    wait_for(lambda: "offset unknown" in shown()[-1], "the offset to go", alive=[watch])
+    expect([line for line in shown() if "offset 3" in line], [])
+    expect((watch.stop(), err.read_text().count("offsets in Kafka")), (0, 1))
+
 
 def test_offsets_out_and_in(t):
     world = Billing(t)

@@ -114,7 +114,7 @@ static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, stru
     enum zkc_err err =
         group_read(r, plan->group, &(struct group_read_options){0}, arena, &read, &why);
     enum zkc_err stored_err =
-        err || !read.view.exists ? ZKC_OK : group_stored_read(r, &read, arena);
+        err || !read.view.exists ? ZKC_OK : group_stored_read_or_tell(r, &read, arena);
     const enum assign_strategy *given = plan->is_strategy_given ? &plan->strategy : NULL;
     if (!err && (err = group_check(&read.view, group_check_rule(&read.view, given), arena,
                                    &problems)) != ZKC_OK)

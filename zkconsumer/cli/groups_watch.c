@@ -1,13 +1,15 @@
 /* zkconsumer groups watch: a group as it changes.
  *
  * Everything is read with watches, so that changes of members, owners and offsets come at once, and
- * again each interval, for the log ends, which nothing tells of. What was read is compared with the
- * reading before (group_diff.h): plain lines, or a screen (group_lanes.h) on a terminal. */
+ * again each interval, for the log ends and for offsets in Kafka, which nothing tells of. What was
+ * read is compared with the reading before (group_diff.h): plain lines, or a screen (group_lanes.h)
+ * on a terminal. */
 #include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/group_lanes.h"
 #include "zkconsumer/cli/group_read.h"
+#include "zkconsumer/cli/group_stored.h"
 #include "zkconsumer/cli/names.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/report.h"
@@ -35,7 +37,9 @@ static const struct cli_option options[OPTIONS] = {
 
 #define ANSWERS_BYTES_MAX ((size_t)1 << 30)
 #define SCREEN_BYTES_MAX  ((size_t)64 << 20)
-#define SETTLE_MS         100 /* between a change and the reading: changes come in bunches */
+#define SETTLE_MS         100  /* between a change and the reading: changes come in bunches */
+#define STORED_PAUSE_MS   5000 /* until offsets in Kafka that could not be had are asked for again \
+                                */
 
 struct plan {
     const char *group, *connect;
@@ -59,7 +63,10 @@ struct watch {
     size_t latest; /* of the two */
     struct group_lanes lanes;
     struct output out;
-    int64_t tick_ms; /* when the next column begins */
+    int64_t tick_ms;   /* when the next column begins */
+    bool has_stored;   /* the group's offsets were Kafka's when they were last to be had */
+    bool stored_fails; /* they are not to be had, which was told */
+    int64_t stored_ms; /* when they are asked for again */
     bool has_shown;
     struct why why;
 };
@@ -112,6 +119,34 @@ static void show(struct watch *w)
 
 /* ---- reading ---- */
 
+/* ZooKeeper's offsets do not stand for Kafka's while those are not to be had. */
+static void leave_unknown(const struct group_view *view)
+{
+    for (size_t t = 0; t < view->topic_count; t++)
+        for (size_t p = 0; p < view->topics[t].partition_count; p++)
+            view->topics[t].partitions[p].offset = GROUP_UNKNOWN;
+}
+
+static void read_stored(struct watch *w, struct moment *m)
+{
+    struct why why;
+    bool may_ask = !w->stored_fails || clock_now_ms() >= w->stored_ms;
+    if (may_ask && group_stored_read(w->r, &m->read, &m->arena, &why) == ZKC_OK) {
+        if (w->stored_fails)
+            report_status("offsets in Kafka are known again");
+        w->stored_fails = false;
+        w->has_stored = group_stored_has(&m->read.view);
+        return;
+    }
+    if (may_ask && !w->stored_fails)
+        report_warning("offsets in Kafka are not known: %s", why.text);
+    if (may_ask)
+        w->stored_ms = clock_now_ms() + STORED_PAUSE_MS;
+    w->stored_fails = true;
+    if (w->has_stored)
+        leave_unknown(&m->read.view);
+}
+
 static enum zkc_err read_group(struct watch *w)
 {
     struct group_read_options what = {.watch = true};
@@ -122,6 +157,8 @@ static enum zkc_err read_group(struct watch *w)
     }
     m->is_there = false;
     enum zkc_err err = group_read(w->r, w->plan->group, &what, &m->arena, &m->read, &w->why);
+    if (!err && m->read.view.exists)
+        read_stored(w, m);
     if (!err)
         err = group_check(
             &m->read.view,
@@ -266,6 +303,9 @@ const struct cli_command command_groups_watch = {
         "Elsewhere a line for each event: time, then member joined or left, owner (from -> to), "
         "offset with log end and lag, problem, solved. The first lines are the state at the "
         "start.\n"
+        "Offsets are Kafka's where the group keeps them there (offsets.storage=kafka), as in "
+        "groups "
+        "describe; those are asked for each interval.\n"
         "ZooKeeper's watches tell of changes; what changes twice within a reading is seen once. "
         "Nothing is written. A ZooKeeper that goes away is waited for.",
     .options = options,

@@ -188,7 +188,7 @@ static enum cli_exit check(struct zk_reader *r, const struct plan *plan, struct 
     bool is_problem = tell_missing(plan, &read.view);
     if (!read.view.exists)
         return CLI_PROBLEM;
-    enum zkc_err kafka_err = group_stored_read(r, &read, arena);
+    enum zkc_err kafka_err = group_stored_read_or_tell(r, &read, arena);
     struct output out;
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
     is_problem |= append_rows(&out.buf, plan, &read);
