@@ -1,6 +1,7 @@
 """join: a member joins a group whose partitions are all owned, with nothing to commit: how long until all
 flow again, what stood still meanwhile, and what it asked ZooKeeper for. Kafka 0.8.2.2's Java members, ours
-in compat and ours in safe mode take turns, three groups on one ZooKeeper, each behind a recorder.
+in compat and ours in safe mode, by range and by rendezvous, take turns: four groups on one ZooKeeper, each
+behind a recorder.
 
 All is read off the wire, so it is the same for everybody. A partition stops when its owner sends the
 delete of its owner node: of Java and compat members all partitions of the member at its first delete.
@@ -14,7 +15,7 @@ import statistics
 import time
 
 from figures import interleaved, parse_words, print_table
-from lib.group import range_layout
+from lib.group import range_layout, rendezvous_layout
 from lib.recorder import Recorder
 from lib.waiting import wait_for
 
@@ -24,8 +25,10 @@ PATIENCE_S = 300
 SETTINGS = {"zookeeper.session.timeout.ms": 30000, "auto.commit.interval.ms": 600000}
 PATIENT = {"rebalance.max.retries": 1000}  # or some would give up, and no figure would be finite
 RANGE = {"partition.assignment.strategy": "range"}  # what Java members do
+RENDEZVOUS = "safe, rendezvous"
 KINDS = {"Java 0.8.2.2": PATIENT, "compat": {"zookeeper.mode": "compat", **RANGE, **PATIENT},
-         "safe": {"zookeeper.mode": "safe", **RANGE}}
+         "safe": {"zookeeper.mode": "safe", **RANGE},
+         RENDEZVOUS: {"zookeeper.mode": "safe", "partition.assignment.strategy": "rendezvous"}}
 NO_OPERATIONS = {"ping", "closeSession", "setWatches", "setWatches2", "auth"}
 WHAT = (  # of the account: first that fits
     ("register", r"create ids/"), ("list of members", r"getChildren2? ids"),
@@ -49,9 +52,9 @@ def run(context, arguments):
     if rows:
         print_table(
             "join: one member joins n; P = 4 n; %d joins each, in turns. Time until all partitions flow, in ms;\n"
-            "means of the partition-seconds lost and of the operations (those in a multi one by one; those of\n"
-            "lease probes apart). In brackets: ratio to Java's figure of the same run" % arguments.joins,
-            ["n", "members", "p50", "p90", "lost", "operations", "probes", "most"], rows)
+            "means of the partition-seconds lost, the partitions moved and the operations (those in a multi one by\n"
+            "one; those of lease probes apart). In brackets: ratio to Java's figure of the same run" % arguments.joins,
+            ["n", "members", "p50", "p90", "lost", "moved", "operations", "probes", "most"], rows)
         print_accounts(accounts)
     if arguments.only in ("", "crowd"):
         join_a_crowd(context, arguments, SMOKE_CROWD if arguments.smoke else CROWD)
@@ -214,12 +217,13 @@ class Fleet:
     """n members of one kind in one process, and the one that comes and goes."""
 
     def __init__(self, context, cluster, kind, n):
-        self.n, self.group = n, kind.split()[0].lower()
-        self.is_safe = kind == "safe"
+        self.n, self.group = n, kind.split()[-1].lower()
+        self.is_safe = kind.startswith("safe")
+        self.is_rendezvous = kind == RENDEZVOUS
         context.folder.mkdir(exist_ok=True)
         self.recorder = Recorder(context.folder, cluster.zookeeper.address, [""], "%s-%d" % (self.group, n))
         context.defer(self.recorder.process.kill)
-        make = context.java_members if kind not in ("compat", "safe") else context.our_members
+        make = context.java_members if kind.startswith("Java") else context.our_members
         self.settings = {**SETTINGS, **KINDS[kind]}
         self.members = make(cluster, self.group, name="%s-%d" % (self.group, n))
         self.names = ["m%03d" % number for number in range(1, n + 1)]
@@ -238,7 +242,10 @@ class Fleet:
 
     def settle(self, names):
         threads = ["%s_%s-0" % (self.group, name) for name in names]
-        self.wire.wait_until_settled(range_layout(4 * self.n, threads))
+        layout = (rendezvous_layout("t%d" % self.n, 4 * self.n, threads) if self.is_rendezvous else
+                  range_layout(4 * self.n, threads))
+        self.wire.wait_until_settled(layout)
+        return layout
 
     def join(self):
         """The newcomer's place in the order is another one each time, the same for all kinds."""
@@ -247,10 +254,11 @@ class Fleet:
         self.joins += 1
         self.wire.begin()
         self.start(name)
-        self.settle([*self.names, name])
+        after = self.settle([*self.names, name])
         result = self.wire.result(4 * self.n)
         self.members.close(name)
-        self.settle(self.names)
+        before = self.settle(self.names)
+        result["moved"] = sum(before[partition] != thread for partition, thread in after.items())
         return result
 
     def end(self):
@@ -288,14 +296,14 @@ def summary(results):
     times = sorted(result["ms"] for result in results)
     return {"p50": statistics.median(times), "p90": times[(9 * len(times) + 9) // 10 - 1],
             **{name: statistics.mean(result[name] for result in results)
-               for name in ("lost", "operations", "probes")},
+               for name in ("lost", "moved", "operations", "probes")},
             "most": times[-1],
             "account": collections.Counter({name: statistics.mean(result["account"][name] for result in results)
                                             for name in set().union(*(r["account"] for r in results))})}
 
 
 def cell(name, own, java, kind):
-    text = "%.3f" % own if name == "lost" else "%.0f" % own
+    text = "%.3f" % own if name == "lost" else "%.1f" % own if name == "moved" else "%.0f" % own
     return text if kind.startswith("Java") or not java else "%s (%.3f)" % (text, own / java)
 
 

@@ -5,7 +5,7 @@ import time
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
-from lib.group import range_layout
+from lib.group import range_layout, rendezvous_layout
 from lib.ledger import Traffic
 from lib.members import Account, run
 from lib.waiting import wait_for
@@ -59,13 +59,14 @@ class World:
         self.there[name] = process
         return process
 
-    def settled(self, names=None):
+    def settled(self, names=None, rule=None):
         """Waits until each partition is owned as the rule gives it (range and ceil agree where these
-        tests use them), by the session of its member, and everybody delivers."""
+        tests use them), by the session of its member, and everybody delivers. The layout."""
         names = sorted(names or self.there)
-        layout = range_layout(self.partitions, ["g_%s-0" % name for name in names])
+        layout = (rule or range_layout)(self.partitions, ["g_%s-0" % name for name in names])
         self.group.wait_for_exact_owners("t", layout)
         self.flows(names)
+        return layout
 
     def flows(self, names):
         counts = {name: self.count(name) for name in names}
@@ -651,6 +652,53 @@ def test_round_robin_of_uneven_subscriptions(t):
     world.settled()
     assert not [text for _, _, text in a.log_lines("a") if "nothing changes" in text]
     world.end()
+
+
+def by_rendezvous(partitions, threads):
+    return rendezvous_layout("t", partitions, threads)
+
+
+def revoked(process, name, since):
+    """What it had to give back since it had been told so many times."""
+    return {partition for kind, owned in process.rebalances(name)[since:] if kind == "revoke"
+            for _, partition in owned}
+
+
+def test_rendezvous(t):
+    """Few partitions move at a join, each straight to its new owner; a member of Kafka's takes everybody
+    back to range, and when it has left they return."""
+    world = World(t, partitions=12, rate=60)
+    settings = {"partition.assignment.strategy": "rendezvous"}
+    first = ["a", "b", "c"]
+    for name in first:
+        world.join(name, settings)
+    before = world.settled(rule=by_rendezvous)
+    told_before = {name: len(world.there[name].rebalances(name)) for name in first}
+    world.join("d", settings)
+    after = world.settled(rule=by_rendezvous)
+    moved = {name: {p for p in before if before[p] == "g_%s-0" % name != after[p]} for name in first}
+    assert 3 <= sum(map(len, moved.values())) <= 5, (before, after)
+    for name in first:
+        expect("what %s gave back" % name, revoked(world.there[name], name, told_before[name]), moved[name])
+    code, members, problems = described(world)
+    expect("groups describe", (code, problems), (0, []))
+    expect("declared", {m["strategy"] for m in members.values()}, {"rendezvous,ceil,range"})
+
+    java = t.java_members(world.cluster, "g", name="java")
+    java.open("j", {"zookeeper.session.timeout.ms": 3000, "auto.commit.interval.ms": 200,
+                    "rebalance.backoff.ms": 1000}, zookeeper=world.proxy.listen("j"))
+    java.streams("j", t=1)
+    world.there["j"] = java
+    world.settled()
+    expect("groups describe beside Java", described(world)[0], 0)
+    text = "g_j does not declare that it knows rendezvous: partitions are assigned by range"
+    for name in "abcd":
+        assert [line for _, _, line in world.there[name].log_lines(name) if text in line], name
+    world.there.pop("j")
+    java.close_wait("j")
+    world.gone.append(java)
+    world.settled(rule=by_rendezvous)
+    world.end(duplicates_max=12 * 60)
 
 
 def test_a_filter_without_translation(t):

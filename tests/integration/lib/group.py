@@ -134,3 +134,36 @@ def range_layout(partitions, threads):
             layout[partition] = thread
             partition += 1
     return layout
+
+
+MASK = (1 << 64) - 1
+
+
+def mix(number):
+    number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9 & MASK
+    number = (number ^ number >> 27) * 0x94d049bb133111eb & MASK
+    return number ^ number >> 31
+
+
+def mixed_text(text):
+    number = 0xcbf29ce484222325
+    for byte in text.encode():
+        number = (number ^ byte) * 0x100000001b3 & MASK
+    return mix(number)
+
+
+def rendezvous_layout(topic, partitions, threads):
+    """{partition: thread} by zkconsumer/core/assign/rendezvous.h, the plain way: all pairs sorted."""
+    place = mixed_text(topic)
+    units = {thread: mixed_text(thread) for thread in threads}
+    share, extra = divmod(partitions, len(threads))
+    liked = sorted(units, key=lambda thread: (-mix(units[thread] ^ place), thread))
+    room = {thread: share + (number < extra) for number, thread in enumerate(liked)}
+    places = [mix((place + (partition + 1) * 0x9e3779b97f4a7c15) & MASK) for partition in range(partitions)]
+    layout = {}
+    for _, thread, partition in sorted((-mix(units[thread] ^ places[partition]), thread, partition)
+                                       for thread in threads for partition in range(partitions)):
+        if partition not in layout and room[thread]:
+            layout[partition] = thread
+            room[thread] -= 1
+    return dict(sorted(layout.items()))

@@ -463,7 +463,7 @@ static void tell_rendezvous(struct zk_safe *m, const struct zk_view *v, bool is_
     is_news = is_news || hash != m->without_rendezvous;
     m->without_rendezvous = hash;
     if (is_news && without)
-        group_notice(out, 5, "member", ZKC_OK,
+        group_notice(out, 4, "member", ZKC_OK,
                      "%s does not declare that it knows rendezvous: partitions are assigned by %s",
                      without->consumer_id, assign_strategy_name(m->strategy));
     else if (is_news)
