@@ -428,7 +428,7 @@ static void append_traffic(struct buf *out, const json_t *document)
     plain(out, "zkconsumer_reports_total", "counter", "Reports of messages that cannot be read.",
           sum_of(streams, "reports"));
     plain(out, "zkconsumer_late_messages_total", "counter",
-          "Messages whose lease ended while they were handed out.", sum_of(streams, "late"));
+          "Messages handed out although their lease had ended.", sum_of(streams, "late"));
     plain(out, "zkconsumer_queued_chunks", "gauge", "Fetched and not yet handed out.",
           sum_of(streams, "queued_chunks"));
     plain(out, "zkconsumer_fetch_requests_total", "counter", "Requests to brokers.",

@@ -205,7 +205,7 @@ static struct claim *make_claim(struct fetching *f, const struct held *h, int64_
         return NULL;
     claim->topic = h->topic;
     if (h->lease)
-        claim_bind(claim, h->lease);
+        claim_bind(claim, h->lease, f->o.conf->mode == CONF_MODE_COMPAT);
     return claim;
 }
 

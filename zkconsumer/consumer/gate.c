@@ -53,6 +53,12 @@ bool gate_raise(struct gate *gate, int64_t position)
     return position >= 0 && gate_pass(gate, bounded(position) - 1) == GATE_PASSED;
 }
 
+bool gate_take_back(struct gate *gate, int64_t offset, uint64_t from)
+{
+    uint64_t seen = (uint64_t)offset + 2; /* as gate_pass_from() left it */
+    return atomic_compare_exchange_strong(&gate->word, &seen, from);
+}
+
 int64_t gate_close(struct gate *gate, enum gate_state state)
 {
     assert(state == GATE_REVOKED || state == GATE_LOST);
@@ -166,10 +172,11 @@ void claim_unref(struct claim *claim)
     free(claim);
 }
 
-void claim_bind(struct claim *claim, struct gate_lease *lease)
+void claim_bind(struct claim *claim, struct gate_lease *lease, bool counts_when_taken)
 {
     int64_t position = gate_position(&claim->gate);
     claim->lease = gate_lease_ref(lease);
+    claim->counts_when_taken = counts_when_taken;
     atomic_init(&claim->handed, position);
     atomic_init(&claim->finished, position);
     atomic_init(&claim->drain_wanted, false);
@@ -202,6 +209,12 @@ enum zkc_err claim_finish(struct claim *claim, int64_t next, bool *is_drained)
     }
     *is_drained = atomic_load(&claim->drain_wanted) && claim_is_drained(claim);
     return ZKC_OK;
+}
+
+bool claim_hears_finished(const struct claim *claim)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* finished is seen, or drain_wanted is */
+    return atomic_load(&claim->drain_wanted) && claim_is_drained(claim);
 }
 
 void claim_skip(struct claim *claim, int64_t position)
@@ -294,21 +307,43 @@ static void note(struct deliveries *d, int64_t offset, int64_t now_ns)
         (struct delivered){.first = offset, .last = offset, .first_ns = now_ns, .last_ns = now_ns};
 }
 
+/* A message has passed the gate, and the lease is over. */
+static enum gate_answer take_back(struct claim *claim, int64_t offset, uint64_t from,
+                                  int64_t handed_before)
+{
+    if (claim->counts_when_taken || !gate_take_back(&claim->gate, offset, from))
+        return GATE_LATE;
+    atomic_store(&claim->handed, handed_before);
+    /* If the gate was closed before this store, the loop may have found the claim not drained: the
+     * taker must look at drain_wanted, as whenever it meets a closed gate. */
+    return atomic_load(&claim->gate.word) >> STATE_SHIFT ? GATE_CLOSED : GATE_FENCED;
+}
+
 /* gate_pass() under a lease. `handed` is raised before: whoever closes the gate after this message
- * has passed sees it. If it did not pass it is not in anybody's hands. */
+ * has passed sees it. If it did not pass it is not in anybody's hands.
+ *
+ * The clock is read last, so that this one look tells both whether the message may go and whether
+ * it would be late: a thread that is held up anywhere before it, from reading the message on, sees
+ * that. A look in front of the gate would need a second one behind it, to know that. */
 static enum gate_answer pass_bound(struct claim *claim, int64_t offset)
 {
     if (gate_is_closed(&claim->gate))
         return GATE_CLOSED;
-    if (gate_lease_is_over(claim->lease))
+    if (claim->counts_when_taken && gate_lease_is_over(claim->lease))
         return GATE_FENCED;
     int64_t before = atomic_load_explicit(&claim->handed, memory_order_relaxed);
     if (offset >= before)
         atomic_store_explicit(&claim->handed, offset + 1, memory_order_relaxed);
-    enum gate_answer answer = gate_pass(&claim->gate, offset);
-    if (answer != GATE_PASSED)
+    uint64_t from;
+    enum gate_answer answer = gate_pass_from(&claim->gate, offset, &from);
+    if (answer != GATE_PASSED) {
         atomic_store(&claim->handed, before);
-    return answer;
+        return answer;
+    }
+    claim->passed_ms = claim->lease->now_ms();
+    if (gate_lease_is_over_at(claim->lease, claim->passed_ms))
+        return take_back(claim, offset, from, before);
+    return GATE_PASSED;
 }
 
 static enum gate_answer pass(struct claim *claim, int64_t offset)
@@ -323,7 +358,7 @@ enum gate_answer claim_pass(struct claim *claim, int64_t offset)
         return pass(claim, offset);
     pthread_mutex_lock(&d->lock);
     enum gate_answer answer = pass(claim, offset);
-    if (answer == GATE_PASSED)
+    if (answer == GATE_PASSED || answer == GATE_LATE)
         note(d, offset, loop_now_ns());
     pthread_mutex_unlock(&d->lock);
     return answer;

@@ -41,15 +41,16 @@ enum gate_answer {
     GATE_PASSED,
     GATE_BELOW, /* already consumed */
     GATE_CLOSED,
-    GATE_FENCED /* the lease is over, perhaps only for now: nothing changed, ask again later */
+    GATE_FENCED, /* the lease is over, perhaps only for now: nothing changed, ask again later */
+    GATE_LATE    /* passed, although the lease is over: it was in flight, see claim_pass() */
 };
 
 /* position: -1: not known yet. Here and below one that cannot be is taken for the nearest that can:
  * no partition log gets that far, so the broker will call it out of range. */
 void gate_init(struct gate *gate, int64_t position);
 
-/* Asks to hand out the message at `offset` (0 .. GATE_POSITION_MAX - 1). Taking thread. */
-static inline enum gate_answer gate_pass(struct gate *gate, int64_t offset)
+/* gate_pass(), and what the word was before, for gate_take_back(). */
+static inline enum gate_answer gate_pass_from(struct gate *gate, int64_t offset, uint64_t *from)
 {
     uint64_t seen = atomic_load_explicit(&gate->word, memory_order_relaxed);
     uint64_t next = (uint64_t)offset + 2;
@@ -60,8 +61,20 @@ static inline enum gate_answer gate_pass(struct gate *gate, int64_t offset)
             return GATE_BELOW;
     } while (!atomic_compare_exchange_weak_explicit(&gate->word, &seen, next, memory_order_acq_rel,
                                                     memory_order_relaxed));
+    *from = seen;
     return GATE_PASSED;
 }
+
+/* Asks to hand out the message at `offset` (0 .. GATE_POSITION_MAX - 1). Taking thread. */
+static inline enum gate_answer gate_pass(struct gate *gate, int64_t offset)
+{
+    uint64_t from;
+    return gate_pass_from(gate, offset, &from);
+}
+
+/* Undoes gate_pass_from(), unless the gate was closed since: then its position counts the message,
+ * and the answer is false. Taking thread. */
+bool gate_take_back(struct gate *gate, int64_t offset, uint64_t from);
 
 static inline bool gate_is_closed(const struct gate *gate)
 {
@@ -133,6 +146,9 @@ struct claim {
 
     /* All unused unless bound. */
     struct gate_lease *lease; /* NULL: not bound; a reference */
+    int64_t passed_ms;        /* the taking thread's: when its last message passed, by the lease's
+                               * clock */
+    bool counts_when_taken;   /* commits follow the gate's position, not `finished` */
     _Atomic int64_t handed;   /* offset after the last message handed out */
     _Atomic int64_t finished; /* the application is done with everything below; -1 not known */
     atomic_bool drain_wanted; /* the loop wants to hear when all that was handed out is finished */
@@ -151,9 +167,9 @@ struct claim *claim_ref(struct claim *claim);
 void claim_unref(struct claim *claim); /* any thread; NULL is allowed */
 
 /* Puts it under a lease (a reference is taken). Before anybody else knows of it. */
-void claim_bind(struct claim *claim, struct gate_lease *lease);
+void claim_bind(struct claim *claim, struct gate_lease *lease, bool counts_when_taken);
 
-/* True when the lease that a claim is bound to is over: what was handed out just now was late. */
+/* True when the lease that a claim is bound to is over. */
 static inline bool claim_is_fenced(const struct claim *claim)
 {
     return claim->lease && gate_lease_is_over(claim->lease);
@@ -170,6 +186,23 @@ bool claim_want_drained(struct claim *claim);
  * to hear of it. ZKC_ERR_NOT_OWNED: the claim is void. ZKC_ERR_INVALID: more than was handed out.
  * Any thread. */
 enum zkc_err claim_finish(struct claim *claim, int64_t next, bool *is_drained);
+
+/* claim_finish() of the last message handed out, by the taking thread, without the memory barrier
+ * that two threads need which each look at what the other has just written: whether the loop wants
+ * to hear of it is still to be asked, with claim_hears_finished(), unless the next message passes
+ * the gate: then the gate was open, and whoever closes it after that sees what is finished. */
+static inline void claim_finish_last(struct claim *claim, int64_t next)
+{
+    if (atomic_load_explicit(&claim->is_void, memory_order_relaxed) ||
+        next > atomic_load_explicit(&claim->handed, memory_order_relaxed) ||
+        next <= atomic_load_explicit(&claim->finished, memory_order_relaxed))
+        return; /* void, moved, or acknowledged */
+    /* Nothing that another thread acknowledges meanwhile is above the last one. */
+    atomic_store_explicit(&claim->finished, next, memory_order_relaxed);
+}
+
+/* True: the loop wants to hear of what is finished. Any thread. */
+bool claim_hears_finished(const struct claim *claim);
 
 /* Moves the finished offset along with a position that moves without a hand-over, if nothing is in
  * the application's hands. Taking thread, or the loop while nothing is queued. */
@@ -193,7 +226,17 @@ void claims_end(struct claim *newest);
  * claim_collect() gives everything up to the position returned. Loop's thread. */
 int64_t claim_close(struct claim *claim, enum gate_state state);
 
-/* Asks gate and lease, and records the hand-over if deliveries are traced. Taking thread. */
+/* Asks gate and lease, and records the hand-over if deliveries are traced. Taking thread.
+ *
+ * The lease's clock is read once for each message, after the gate let it through: the answer comes
+ * right behind, so that as good as nothing can happen between the look and the hand-over. If the
+ * lease is over the message is taken back (GATE_FENCED). Only what cannot be taken back is late: a
+ * message whose claim the loop closed in that same moment, since the position that this returned
+ * counts it. GATE_LATE says so; there is one at most in a stream.
+ *
+ * Where messages count when they are taken, the loop may read (and commit) the position at any
+ * time, so nothing can be taken back: the lease is asked before the gate, too, and what passes both
+ * the gate and the lease's end in between is late. */
 enum gate_answer claim_pass(struct claim *claim, int64_t offset);
 
 /* A run of messages handed out, without gaps in their offsets. */

@@ -76,10 +76,11 @@ struct zkc_stream {
     struct current current;
     char *report;         /* text of the report handed out last; owned */
     int64_t in_hand_next; /* asking for the next finishes the current claim up to here; -1 */
+    bool owes_drained;    /* it has, and whether the loop waits for that was not looked at yet */
 
     /* Written by the taking thread only, read by any. */
     _Atomic uint64_t messages, bytes, reports;
-    _Atomic uint64_t late;     /* messages handed out while the lease ended */
+    _Atomic uint64_t late;     /* messages handed out after the lease's end: GATE_LATE */
     _Atomic int64_t polled_ms; /* when the last call of the application ended */
     atomic_bool is_holding;    /* it has taken something that it is not known to be done with */
     atomic_bool is_drained;    /* on_drained is to be called */
@@ -157,10 +158,19 @@ struct stream_hub *stream_hub_new(const struct stream_hub_options *options)
     return hub;
 }
 
+/* The application has finished what it had of the current claim: tells the loop, if it waits. */
+static void tell_drained(zkc_stream *s)
+{
+    if (s->owes_drained && claim_hears_finished(s->current.chunk.claim))
+        stream_tell_drained(s);
+    s->owes_drained = false;
+}
+
 static void current_end(zkc_stream *s)
 {
     if (!s->current.is_active)
         return;
+    tell_drained(s);
     message_iter_deinit(&s->current.iter);
     queued_release(&s->current.chunk);
     s->current.is_active = s->current.is_held = false;
@@ -551,14 +561,14 @@ static void into_hands(zkc_stream *s, int64_t next)
         s->in_hand_next = next;
 }
 
+/* Each call ends with a message that passes the gate of the same claim, or with tell_drained(). */
 static void finish_in_hand(zkc_stream *s)
 {
-    bool is_drained;
     if (s->in_hand_next < 0)
         return;
-    if (!claim_finish(s->current.chunk.claim, s->in_hand_next, &is_drained) && is_drained)
-        stream_tell_drained(s);
+    claim_finish_last(s->current.chunk.claim, s->in_hand_next);
     s->in_hand_next = -1;
+    s->owes_drained = true;
 }
 
 /* The application asks: every call of the taking thread begins with it. */
@@ -581,6 +591,7 @@ static void end_poll(zkc_stream *s, int result)
 {
     if (result != ZKC_OK)
         note_poll(s, s->hub->options.now_ms());
+    tell_drained(s);
     atomic_store_explicit(&s->is_holding, s->current.is_active, memory_order_relaxed);
 }
 
@@ -717,24 +728,21 @@ static int read_message(zkc_stream *s, struct zkc_message *out)
 static void hand_out(zkc_stream *s, struct zkc_message *out)
 {
     const struct message_view *m = &s->current.message;
-    const struct gate_lease *lease = s->current.chunk.claim->lease;
+    const struct claim *claim = s->current.chunk.claim;
+    s->owes_drained = false; /* see claim_finish_last() */
     fill(s, m, out);
     add(&s->messages, 1);
     add(&s->bytes, m->key.len + m->value.len);
     into_hands(s, m->offset + 1);
-    if (!lease)
-        return;
-    int64_t now_ms = lease->now_ms();
-    note_poll(s, now_ms);
-    if (gate_lease_is_over_at(lease, now_ms))
-        add(&s->late, 1);
+    if (claim->lease)
+        note_poll(s, claim->passed_ms);
 }
 
 /* The gate was closed on a message that was on its way out: now nothing of it is out. */
 static void end_closed(zkc_stream *s)
 {
     struct claim *claim = s->current.chunk.claim;
-    if (claim->lease && atomic_load(&claim->drain_wanted) && claim_is_drained(claim))
+    if (claim->lease && claim_hears_finished(claim))
         stream_tell_drained(s);
     current_end(s);
 }
@@ -759,6 +767,7 @@ static int next_message(zkc_stream *s, struct zkc_message *out)
             return result;
         s->current.is_held = false;
         switch (claim_pass(s->current.chunk.claim, s->current.message.offset)) {
+        case GATE_LATE: add(&s->late, 1); /* fall through */
         case GATE_PASSED: hand_out(s, out); return ZKC_OK;
         case GATE_BELOW: break; /* a wrapper begins before what was asked for */
         case GATE_CLOSED: end_closed(s); return TAKE_PENDING;
@@ -1026,6 +1035,7 @@ static void run_pump(void *arg)
         }
         s->on_message(s, &message, s->on_message_user);
         finish_in_hand(s);
+        tell_drained(s);
         if (result == ZKC_ERR_NOMEM)
             return;
     }

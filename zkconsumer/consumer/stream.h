@@ -128,7 +128,7 @@ struct stream_counts {
     size_t chunks, chunk_bytes; /* queued now */
     uint64_t messages, bytes;   /* handed out ever: keys and values */
     uint64_t reports;           /* handed out ever: messages with err */
-    uint64_t late;              /* handed out ever: messages whose lease ended on their way */
+    uint64_t late;              /* handed out ever: messages in flight when their lease ended */
     uint64_t fetched_bytes;     /* queued ever: message sets as they were fetched */
 };
 void stream_count(zkc_stream *stream, struct stream_counts *out); /* any thread */

@@ -13,10 +13,14 @@
 
 /* The clock that the leases of these tests read. */
 static _Atomic int64_t now_ms;
-static _Atomic int64_t step_ms; /* it goes on by so much with each look */
+static _Atomic int64_t step_ms;      /* it goes on by so much with each look */
+static struct claim *closed_by_look; /* by the next one; NULL: none */
 
 static int64_t test_now_ms(void)
 {
+    if (closed_by_look)
+        claim_close(closed_by_look, GATE_REVOKED);
+    closed_by_look = NULL;
     return atomic_fetch_add(&now_ms, atomic_load(&step_ms));
 }
 
@@ -31,12 +35,18 @@ static struct gate_lease *lease_until(int64_t end_ms)
     return lease;
 }
 
-static struct claim *claim_under(struct gate_lease *lease, zkc_stream *stream, int64_t position)
+static struct claim *bound_claim(struct gate_lease *lease, zkc_stream *stream, int64_t position,
+                                 bool counts_when_taken)
 {
     struct claim *claim = claim_new(stream, 3, position, false);
     assert_non_null(claim);
-    claim_bind(claim, lease);
+    claim_bind(claim, lease, counts_when_taken);
     return claim;
+}
+
+static struct claim *claim_under(struct gate_lease *lease, zkc_stream *stream, int64_t position)
+{
+    return bound_claim(lease, stream, position, false);
 }
 
 static void finish(struct claim *claim, int64_t next, enum zkc_err want, bool want_drained)
@@ -105,6 +115,76 @@ static void test_a_lease_begins_over(void **state)
     assert_true(gate_lease_is_over(lease));
     gate_lease_move(lease, boot_clock_ms() + INT32_MAX);
     assert_false(gate_lease_is_over(lease));
+    gate_lease_unref(lease);
+}
+
+/* The one look at the clock comes behind the gate: a lease that ends on the way stops the message,
+ * and nothing tells that it had passed. */
+static void test_what_the_lease_stops_behind_the_gate_is_taken_back(void **state)
+{
+    (void)state;
+    struct gate_lease *lease = lease_until(100);
+    struct claim *claim = claim_under(lease, NULL, 5);
+    assert_int_equal(claim_pass(claim, 7), GATE_PASSED);
+    finish(claim, 8, ZKC_OK, false);
+    atomic_store(&now_ms, 100);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(claim_pass(claim, 20), GATE_FENCED);
+        assert_int_equal(gate_position(&claim->gate), 8);
+        assert_true(claim_is_drained(claim));
+        finish(claim, 21, ZKC_ERR_INVALID, false);
+    }
+    gate_lease_move(lease, 200);
+    assert_int_equal(claim_pass(claim, 20), GATE_PASSED);
+    assert_int_equal(gate_position(&claim->gate), 21);
+    claim_unref(claim);
+
+    claim = claim_under(lease, NULL, -1); /* a position that is not known is not known again */
+    atomic_store(&now_ms, 200);
+    assert_int_equal(claim_pass(claim, 20), GATE_FENCED);
+    assert_int_equal(gate_position(&claim->gate), -1);
+    claim_unref(claim);
+    gate_lease_unref(lease);
+}
+
+/* A gate that is closed in that moment has given away a position that counts the message. */
+static void test_what_cannot_be_taken_back_is_late(void **state)
+{
+    (void)state;
+    struct gate_lease *lease = lease_until(100);
+    static const struct {
+        int64_t now_ms;
+        enum gate_answer want;
+    } cases[] = {{99, GATE_PASSED}, {100, GATE_LATE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct claim *claim = claim_under(lease, NULL, 5);
+        atomic_store(&now_ms, cases[i].now_ms);
+        closed_by_look = claim;
+        assert_int_equal(claim_pass(claim, 5), cases[i].want);
+        assert_int_equal(gate_position(&claim->gate), 6);
+        assert_false(claim_want_drained(claim));
+        finish(claim, 6, ZKC_OK, true);
+        assert_int_equal(claim_pass(claim, 6), GATE_CLOSED);
+        claim_unref(claim);
+    }
+    gate_lease_unref(lease);
+}
+
+/* Commits read the position at any time there. */
+static void test_nothing_is_taken_back_where_taking_counts(void **state)
+{
+    (void)state;
+    struct gate_lease *lease = lease_until(100);
+    struct claim *claim = bound_claim(lease, NULL, 5, true);
+    atomic_store(&now_ms, 100);
+    assert_int_equal(claim_pass(claim, 5), GATE_FENCED);
+    assert_int_equal(gate_position(&claim->gate), 5);
+    atomic_store(&now_ms, 99);
+    atomic_store(&step_ms, 1);
+    assert_int_equal(claim_pass(claim, 5), GATE_LATE);
+    assert_int_equal(gate_position(&claim->gate), 6);
+    assert_int_equal(claim_pass(claim, 6), GATE_FENCED);
+    claim_unref(claim);
     gate_lease_unref(lease);
 }
 
@@ -220,7 +300,7 @@ static void test_the_end_of_claims_makes_all_void(void **state)
  * loop then believes to be finished is all that was handed out, and it always hears of it. */
 struct race {
     struct claim *claim;
-    atomic_int told;
+    atomic_int told, late;
     atomic_int_fast64_t seen;
 };
 
@@ -228,8 +308,11 @@ static void *take_and_finish(void *arg)
 {
     struct race *race = arg;
     for (int64_t offset = 0;; offset++) {
-        enum gate_answer answer = claim_pass(race->claim, offset);
-        if (answer != GATE_PASSED) {
+        enum gate_answer answer;
+        while ((answer = claim_pass(race->claim, offset)) == GATE_FENCED)
+            sched_yield();
+        race->late += answer == GATE_LATE;
+        if (answer == GATE_CLOSED) {
             /* As the stream does: it had raised `handed` for a moment. */
             if (race->claim->drain_wanted && claim_is_drained(race->claim))
                 atomic_fetch_add(&race->told, 1);
@@ -242,9 +325,8 @@ static void *take_and_finish(void *arg)
     }
 }
 
-static void test_draining_races_with_the_taking_thread(void **state)
+static void race_to_drain(bool ends_lease)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         struct gate_lease *lease = lease_until(100);
         struct race race = {.claim = claim_under(lease, NULL, 0)};
@@ -252,6 +334,8 @@ static void test_draining_races_with_the_taking_thread(void **state)
         assert_int_equal(pthread_create(&thread, NULL, take_and_finish, &race), 0);
         while (atomic_load(&race.seen) < i * 5)
             sched_yield();
+        if (ends_lease)
+            gate_lease_end(lease);
         int64_t position = claim_close(race.claim, i & 1 ? GATE_REVOKED : GATE_LOST);
         bool is_drained = claim_want_drained(race.claim);
         if (is_drained)
@@ -259,11 +343,20 @@ static void test_draining_races_with_the_taking_thread(void **state)
         pthread_join(thread, NULL);
         assert_true(claim_is_drained(race.claim));
         assert_int_equal(race.claim->finished, position);
+        assert_int_equal(race.seen, position); /* each once, none left out */
+        assert_in_range(race.late, 0, ends_lease);
         if (!is_drained && !race.told)
             fail_msg("drained, and the loop was not told");
         claim_unref(race.claim);
         gate_lease_unref(lease);
     }
+}
+
+static void test_draining_races_with_the_taking_thread(void **state)
+{
+    (void)state;
+    race_to_drain(false);
+    race_to_drain(true);
 }
 
 /* The lease is moved by one thread and read by another: no message passes beyond its end. */
@@ -272,7 +365,8 @@ static void *take_under_a_moving_lease(void *arg)
     struct race *race = arg;
     for (int64_t offset = 0;;) {
         switch (claim_pass(race->claim, offset)) {
-        case GATE_PASSED: atomic_store(&race->seen, ++offset); break;
+        case GATE_PASSED:
+        case GATE_LATE: atomic_store(&race->seen, ++offset); break;
         case GATE_FENCED: sched_yield(); break;
         case GATE_BELOW:
         case GATE_CLOSED: return NULL;
@@ -315,6 +409,7 @@ struct bench {
     struct buf set;
     unsigned drained, polled, brought;
     zkc_stream *drained_stream;
+    atomic_int_fast64_t taken; /* by another thread */
 };
 
 static void on_drained(zkc_stream *stream, void *user)
@@ -348,8 +443,8 @@ static void make_hub(struct bench *b, enum stream_done done_by)
     assert_non_null(b->stream);
     assert_non_null(b->other);
     b->lease = lease_until(100);
-    b->claim = claim_under(b->lease, b->stream, 0);
-    b->other_claim = claim_under(b->lease, b->other, 0);
+    b->claim = bound_claim(b->lease, b->stream, 0, done_by == STREAM_DONE_TAKEN);
+    b->other_claim = bound_claim(b->lease, b->other, 0, done_by == STREAM_DONE_TAKEN);
     buf_init(&b->set, 1 << 20);
     for (int64_t o = 0; o < 3; o++)
         message_set_append(&b->set, o, bytes_of_text("k"), bytes_of_text("v"));
@@ -617,7 +712,36 @@ static void test_a_lost_claim_gives_way_to_the_next(void **state)
     gate_lease_unref(lease);
 }
 
+static void test_the_clock_is_read_once_for_each_message(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    atomic_store(&step_ms, 1);
+    for (int i = 0; i < 3; i++) {
+        expect(b->stream, i, &m);
+        assert_int_equal(now_ms, i + 1);
+        assert_int_equal(stream_hub_polled_ms(b->hub, 50), i); /* the same look says it, too */
+    }
+}
+
 static void test_what_is_late_in_flight_is_counted(void **state)
+{
+    struct bench *b = *state;
+    struct zkc_message m;
+    push(b, b->stream, b->claim);
+    expect(b->stream, 0, &m);
+    atomic_store(&now_ms, 100);
+    closed_by_look = b->claim; /* the lease is over, and the gate is closed behind the message */
+    expect(b->stream, 1, &m);
+    assert_int_equal(late_of(b->stream), 1);
+    expect_nothing(b->stream);
+    assert_int_equal(late_of(b->stream), 1);
+    assert_true(claim_want_drained(b->claim));
+    assert_int_equal(b->claim->finished, 2);
+}
+
+static void test_what_is_late_where_taking_counts_is_counted(void **state)
 {
     struct bench *b = *state;
     struct zkc_message m;
@@ -721,6 +845,48 @@ static void test_waiting_takers_hear_of_the_lease(void **state)
     }
 }
 
+/* Takes all that there is, until the claim is closed. */
+static void *take_until_closed(void *arg)
+{
+    struct bench *b = arg;
+    struct zkc_message m;
+    while (!gate_is_closed(&b->claim->gate))
+        if (zkc_stream_next(b->stream, 0, &m) == ZKC_OK)
+            atomic_store(&b->taken, m.offset + 1);
+    (void)!zkc_stream_next(b->stream, 0, &m); /* done with the last one */
+    return NULL;
+}
+
+static void test_a_taker_that_finishes_meets_a_loop_that_waits(void **state)
+{
+    struct bench *b = *state;
+    buf_clear(&b->set);
+    for (int64_t o = 0; o < 1000; o++)
+        message_set_append(&b->set, o, bytes_of_text("k"), bytes_of_text("v"));
+    for (int i = 0; i < 200; i++) {
+        pthread_t thread;
+        claim_unref(b->claim);
+        b->claim = claim_under(b->lease, b->stream, 0);
+        b->drained = 0;
+        atomic_store(&b->taken, 0);
+        push(b, b->stream, b->claim);
+        assert_int_equal(pthread_create(&thread, NULL, take_until_closed, b), 0);
+        while (atomic_load(&b->taken) < i * 5)
+            sched_yield();
+        int64_t position = claim_close(b->claim, GATE_REVOKED);
+        bool is_drained = claim_want_drained(b->claim);
+        if (is_drained)
+            assert_int_equal(b->claim->finished, position);
+        pthread_join(thread, NULL);
+        turn(b);
+        if (!is_drained && !b->drained)
+            fail_msg("drained, and the loop was not told");
+        assert_int_equal(b->claim->finished, position);
+        assert_int_equal(b->taken, position);
+        stream_drop_closed(b->stream);
+    }
+}
+
 /* ---- polling ---- */
 
 static int64_t polled_at(struct bench *b, int64_t at_ms)
@@ -815,6 +981,9 @@ int main(void)
 #define T_THREAD(test)   cmocka_unit_test_setup_teardown(test, set_up_thread, tear_down)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_passes_at_or_after_the_end),
+        cmocka_unit_test(test_what_the_lease_stops_behind_the_gate_is_taken_back),
+        cmocka_unit_test(test_what_cannot_be_taken_back_is_late),
+        cmocka_unit_test(test_nothing_is_taken_back_where_taking_counts),
         cmocka_unit_test(test_a_new_session_does_not_open_an_old_claim),
         cmocka_unit_test(test_a_lease_begins_over),
         cmocka_unit_test(test_finished_follows_what_was_handed_out),
@@ -829,12 +998,15 @@ int main(void)
         T(test_a_message_is_acknowledged_early),
         T_EXPLICIT(test_explicit_acknowledgement),
         T_TAKEN(test_nothing_to_acknowledge_where_taking_counts),
+        T_TAKEN(test_what_is_late_where_taking_counts_is_counted),
         T(test_the_loop_hears_when_the_last_one_is_finished),
         T(test_delivery_stops_and_goes_on_with_the_lease),
         T(test_a_lost_claim_gives_way_to_the_next),
+        T(test_the_clock_is_read_once_for_each_message),
         T(test_what_is_late_in_flight_is_counted),
         T(test_fd_rests_while_the_lease_is_over),
         T(test_callbacks_wait_for_the_lease),
+        T(test_a_taker_that_finishes_meets_a_loop_that_waits),
         T_THREAD(test_waiting_takers_hear_of_the_lease),
         T(test_an_application_that_has_nothing_need_not_poll),
         T(test_each_stream_that_has_something_is_to_be_polled),
