@@ -61,6 +61,7 @@ struct known {
 struct known_topic {
     char *name;
     size_t partitions;
+    int32_t last; /* the highest number; -1: none */
 };
 
 struct tally {
@@ -84,8 +85,9 @@ struct tally {
     bool has_view;
     uint64_t view_hash;
     size_t member_count;
-    struct known_topic *topics;
+    struct known_topic *topics; /* sorted */
     size_t topic_count;
+    bool has_all_topics; /* there was memory for them */
 };
 
 /* ---- birth and death ---- */
@@ -139,12 +141,14 @@ static struct known *find(const struct tally *t, const char *topic, int32_t part
     return k && k->partition == partition && strcmp(k->topic, topic) == 0 ? k : NULL;
 }
 
-/* NULL: out of memory. */
+/* NULL: out of memory, or too many. */
 static struct known *find_or_add(struct tally *t, const char *topic, int32_t partition)
 {
     struct known *k = find(t, topic, partition);
     if (k)
         return k;
+    if (t->known_count == TALLY_PARTITIONS_MAX)
+        return NULL;
     if (t->known_count == t->known_cap) {
         size_t cap = t->known_cap ? t->known_cap * 2 : 16;
         struct known *list = realloc(t->known, cap * sizeof *list);
@@ -200,6 +204,26 @@ static void let_go_all(struct tally *t, bool is_leaving, int64_t now_us)
     }
 }
 
+/* Forgets what is neither ours in any way nor the group's. */
+static void forget_gone(struct tally *t)
+{
+    size_t kept = 0, at = 0; /* both lists are sorted */
+    if (!t->has_all_topics)
+        return;
+    for (size_t i = 0; i < t->known_count; i++) {
+        struct known *k = &t->known[i];
+        int order = -1;
+        while (at < t->topic_count && (order = strcmp(t->topics[at].name, k->topic)) < 0)
+            at++;
+        bool is_there = at < t->topic_count && order == 0 && k->partition <= t->topics[at].last;
+        if (is_there || k->is_wanted || k->is_held)
+            t->known[kept++] = *k;
+        else
+            free(k->topic);
+    }
+    t->known_count = kept;
+}
+
 static void decide(struct tally *t, const struct group_output *o, int64_t now_us)
 {
     size_t at = 0; /* both lists are sorted */
@@ -217,6 +241,7 @@ static void decide(struct tally *t, const struct group_output *o, int64_t now_us
             at++;
         set(k, at < o->decide.count && order == 0, k->is_held, now_us);
     }
+    forget_gone(t);
 }
 
 static void stored(struct tally *t, enum tally_store store, const char *topic, int32_t partition,
@@ -244,10 +269,13 @@ static void take_view(struct tally *t, const struct group_output *o)
     forget_topics(t);
     t->topics = calloc(o->view.topic_count + 1, sizeof *t->topics);
     for (size_t i = 0; t->topics && i < o->view.topic_count; i++) {
-        char *name = strdup(o->view.topics[i].topic);
+        const struct group_view_topic *topic = &o->view.topics[i];
+        char *name = strdup(topic->topic);
         if (name)
-            t->topics[t->topic_count++] = (struct known_topic){name, o->view.topics[i].count};
+            t->topics[t->topic_count++] = (struct known_topic){
+                name, topic->count, topic->count ? topic->partitions[topic->count - 1] : -1};
     }
+    t->has_all_topics = t->topics && t->topic_count == o->view.topic_count;
     t->has_view = true;
     t->view_hash = o->view.hash;
 }

@@ -1,13 +1,17 @@
 /* What a consumer counts for its statistics: operations and how long they took, rebalances and
  * their phases, claims, commits, fences, and what it knows of its partitions: what is committed,
  * and for how long a partition of its share was not delivered. Fed with what goes on anyway: the
- * outputs of the group machine, answers, watches. Only there when somebody wants statistics: each
- * call does nothing with NULL. Loop's thread. */
+ * outputs of the group machine, answers, watches. Of partitions it keeps those that the group has,
+ * and those that are wanted or held here: what is gone is forgotten with the next decision; and
+ * never more than TALLY_PARTITIONS_MAX: of more nothing is known. Only there when somebody wants
+ * statistics: each call does nothing with NULL. Loop's thread. */
 #ifndef ZKC_CONSUMER_TALLY_H
 #define ZKC_CONSUMER_TALLY_H
 
 #include "zkconsumer/core/base/histogram.h"
 #include "zkconsumer/core/group/output.h"
+
+#define TALLY_PARTITIONS_MAX 1000000
 
 struct tally;
 

@@ -253,16 +253,97 @@ static void test_fences(void **state)
     tally_free(t);
 }
 
+static const int32_t numbers[] = {0, 1, 2, 3, 4};
+
+static struct group_output view(const struct group_view_topic *topics, size_t count, uint64_t hash)
+{
+    struct group_output o = {.type = GROUP_OUT_VIEW};
+    o.view.topics = topics;
+    o.view.topic_count = count;
+    o.view.hash = hash;
+    return o;
+}
+
+static size_t known_count(struct tally *t, const char *const *topics, size_t count)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += tally_committed(t, topics[i], 0, TALLY_ZOOKEEPER) >= 0;
+    return n;
+}
+
+static void test_what_is_gone_is_forgotten(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "t", "u", "v"};
+    static const struct group_view_topic topics[] = {{"a", numbers, 1}, {"v", numbers, 1}};
+    struct tally *t = tally_new();
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        feed(t, offset(GROUP_OUT_COMMIT, names[i], 1, ZK_OK), 0);
+    feed(t, claims(GROUP_OUT_DECIDE, 0, 2), 0);
+    assert_int_equal(known_count(t, names, 4), 4); /* nobody knows what the group has */
+    feed(t, claims(GROUP_OUT_ASSIGN, 0, 1), 0);
+    feed(t, view(topics, 2, 1), 0);
+    assert_int_equal(known_count(t, names, 4), 4);
+    feed(t, claims(GROUP_OUT_DECIDE, 1, 1), 0);
+    assert_int_equal(known_count(t, names, 4), 4); /* t is held, u is wanted */
+    feed(t, output(GROUP_OUT_STOP), 0);
+    feed(t, claims(GROUP_OUT_DECIDE, 0, 0), 0);
+    assert_int_equal(known_count(t, names, 4), 2);
+    assert_int_equal(known_count(t, names, 1), 1);
+    feed(t, view(NULL, 0, 2), 0);
+    feed(t, claims(GROUP_OUT_DECIDE, 0, 0), 0);
+    assert_int_equal(known_count(t, names, 4), 0);
+    feed(t, offset(GROUP_OUT_COMMIT, "t", 7, ZK_OK), 0); /* it is back */
+    assert_int_equal(tally_committed(t, "t", 0, TALLY_ZOOKEEPER), 7);
+
+    static const struct group_view_topic less = {"t", numbers + 1, 2}; /* 1 and 2 */
+    struct group_output c = offset(GROUP_OUT_COMMIT, "t", 8, ZK_OK);
+    for (c.offset.partition = 0; c.offset.partition < 5; c.offset.partition++)
+        feed(t, c, 0);
+    feed(t, view(&less, 1, 3), 0);
+    feed(t, claims(GROUP_OUT_DECIDE, 0, 0), 0);
+    for (int32_t p = 0; p < 5; p++)
+        assert_int_equal(tally_committed(t, "t", p, TALLY_ZOOKEEPER), p <= 2 ? 8 : -1);
+    tally_free(t);
+}
+
+/* Topics that come and go under a filter. */
+static void test_a_thousand_topics_that_went(void **state)
+{
+    (void)state;
+    struct tally *t = tally_new();
+    for (int i = 0; i < 1000; i++) {
+        char name[16], before[16];
+        snprintf(name, sizeof name, "t%d", i);
+        snprintf(before, sizeof before, "t%d", i - 1);
+        const struct group_view_topic topic = {name, numbers, 1};
+        const struct group_claim claim = {.topic = name};
+        struct group_output o = claims(GROUP_OUT_DECIDE, 0, 1);
+        o.decide.claims = &claim;
+        feed(t, output(GROUP_OUT_STOP), i);
+        feed(t, view(&topic, 1, (uint64_t)i), i);
+        feed(t, o, i);
+        o.type = GROUP_OUT_ASSIGN;
+        feed(t, o, i + 1);
+        feed(t, offset(GROUP_OUT_COMMIT, name, 1, ZK_OK), i + 1);
+        assert_int_equal(tally_committed(t, name, 0, TALLY_ZOOKEEPER), 1);
+        assert_int_equal(tally_committed(t, before, 0, TALLY_ZOOKEEPER), -1);
+    }
+    json_t *d = document(t, 2000);
+    assert_int_equal(json_array_size(json_object_get(d, "unowned")), 1);
+    json_decref(d);
+    tally_free(t);
+}
+
 static void test_view_and_events(void **state)
 {
     (void)state;
     struct tally *t = tally_new();
-    struct group_view_topic topics[] = {{.topic = "t", .count = 4}, {.topic = "u", .count = 1}};
-    struct group_output o = {.type = GROUP_OUT_VIEW};
-    o.view.topics = topics;
-    o.view.topic_count = 2;
+    struct group_view_topic topics[] = {{.topic = "t", .partitions = numbers, .count = 4},
+                                        {.topic = "u", .partitions = numbers, .count = 1}};
+    struct group_output o = view(topics, 2, 1);
     o.view.member_count = 3;
-    o.view.hash = 1;
     expect(t, 0, "group.members", -1);
     feed(t, o, 0);
     expect(t, 0, "group.members", 3);
@@ -283,11 +364,9 @@ static void fill(struct tally *t)
     feed(t, claims(GROUP_OUT_DECIDE, 0, 2), 0);
     feed(t, claims(GROUP_OUT_ASSIGN, 0, 2), 1);
     feed(t, offset(GROUP_OUT_COMMIT, "v", 1, ZK_OK), 1);
-    struct group_view_topic topic = {.topic = "t", .count = 4};
-    struct group_output o = {.type = GROUP_OUT_VIEW};
-    o.view.topics = &topic;
-    o.view.topic_count = 1;
-    feed(t, o, 2);
+    struct group_view_topic topic = {.topic = "t", .partitions = numbers, .count = 4};
+    feed(t, view(&topic, 1, 0), 2);
+    feed(t, claims(GROUP_OUT_DECIDE, 0, 1), 2);
     feed(t, output(GROUP_OUT_CLOSE_SESSION), 3);
 }
 
@@ -309,10 +388,16 @@ static void test_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operations),      cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_claims),          cmocka_unit_test(test_unowned),
-        cmocka_unit_test(test_committed),       cmocka_unit_test(test_fences),
-        cmocka_unit_test(test_view_and_events), cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_phases),
+        cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_unowned),
+        cmocka_unit_test(test_committed),
+        cmocka_unit_test(test_fences),
+        cmocka_unit_test(test_what_is_gone_is_forgotten),
+        cmocka_unit_test(test_a_thousand_topics_that_went),
+        cmocka_unit_test(test_view_and_events),
+        cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests_name("tally", tests, NULL, NULL);
 }
