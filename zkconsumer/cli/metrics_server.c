@@ -21,6 +21,20 @@
 #define HEADERS_BYTES_MAX 16384
 #define ANSWERS_BYTES_MAX ((size_t)64 << 20)
 
+/* What pages are made of is not changed but replaced, so that nobody formats under the lock, which
+ * the consumer's callbacks take. `refs` are under it. */
+struct document {
+    unsigned refs;
+    size_t len;
+    char json[];
+};
+
+struct answers {
+    unsigned refs;
+    struct arena arena;
+    struct metrics_cluster cluster; /* in it */
+};
+
 struct metrics_server {
     struct event_base *base;
     struct evhttp *http;
@@ -33,17 +47,30 @@ struct metrics_server {
     pthread_t asker; /* asks the cluster */
     bool is_asking;  /* it runs */
 
-    pthread_mutex_t lock; /* of what follows */
-    char *json;           /* owned; the latest document */
-    size_t json_len;
+    pthread_mutex_t lock;      /* of what follows */
+    struct document *document; /* the latest; NULL: none yet */
+    struct answers *answers;   /* of the cluster; NULL: not known */
     struct metrics_counters counters;
     int64_t stands_since_ms; /* -1: it does not */
-    struct arena cluster_arena;
-    struct metrics_cluster cluster;
-    pthread_cond_t look; /* of the two below */
-    bool is_looked_at;   /* since the cluster was last asked */
+    pthread_cond_t look;     /* of the two below */
+    bool is_looked_at;       /* since the cluster was last asked */
     bool is_stopping;
 };
+
+/* Under the lock, as the next; NULL is allowed. */
+static void document_unref(struct document *d)
+{
+    if (d && --d->refs == 0)
+        free(d);
+}
+
+static void answers_unref(struct answers *a)
+{
+    if (!a || --a->refs > 0)
+        return;
+    arena_deinit(&a->arena);
+    free(a);
+}
 
 /* ---- on the asker's thread ---- */
 
@@ -53,7 +80,7 @@ static bool wait_for_look(struct metrics_server *s, int64_t next_ms)
     while (!s->is_stopping) {
         int64_t left_ms = next_ms - clock_now_ms();
         struct timespec at;
-        if (s->is_looked_at && s->json && left_ms <= 0)
+        if (s->is_looked_at && s->document && left_ms <= 0)
             return true;
         if (left_ms <= 0) {
             pthread_cond_wait(&s->look, &s->lock);
@@ -71,21 +98,20 @@ static bool wait_for_look(struct metrics_server *s, int64_t next_ms)
 /* What could not be asked is not known any more. */
 static void ask_once(struct metrics_server *s)
 {
-    struct arena arena;
-    struct metrics_cluster cluster = {0};
-    char *json = malloc(s->json_len);
-    size_t len = s->json_len;
-    if (!json)
-        return;
-    memcpy(json, s->json, len);
+    struct document *d = s->document;
+    d->refs++;
     pthread_mutex_unlock(&s->lock);
-    arena_init(&arena, ANSWERS_BYTES_MAX);
-    metrics_cluster_ask(s->connect, s->auth, json, len, &arena, &cluster);
-    free(json);
+    struct answers *answers = calloc(1, sizeof *answers);
+    if (answers) {
+        answers->refs = 1;
+        arena_init(&answers->arena, ANSWERS_BYTES_MAX);
+        metrics_cluster_ask(s->connect, s->auth, d->json, d->len, &answers->arena,
+                            &answers->cluster);
+    }
     pthread_mutex_lock(&s->lock);
-    arena_deinit(&s->cluster_arena);
-    s->cluster_arena = arena;
-    s->cluster = cluster;
+    document_unref(d);
+    answers_unref(s->answers);
+    s->answers = answers;
 }
 
 static void *ask_on(void *user)
@@ -110,15 +136,33 @@ static void look(struct metrics_server *s)
 
 /* ---- on the server's thread ---- */
 
+static void make_page(struct metrics_server *s, struct buf *page)
+{
+    static const struct metrics_cluster unknown;
+    pthread_mutex_lock(&s->lock);
+    struct document *d = s->document;
+    struct answers *answers = s->answers;
+    struct metrics_counters counters = s->counters;
+    if (d)
+        d->refs++;
+    if (answers)
+        answers->refs++;
+    look(s);
+    pthread_mutex_unlock(&s->lock);
+    metrics_append(d ? d->json : NULL, d ? d->len : 0, &counters,
+                   answers ? &answers->cluster : &unknown, page);
+    pthread_mutex_lock(&s->lock);
+    document_unref(d);
+    answers_unref(answers);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void on_metrics(struct evhttp_request *request, void *user)
 {
     struct metrics_server *s = user;
     struct buf page;
     buf_init(&page, PAGE_BYTES_MAX);
-    pthread_mutex_lock(&s->lock);
-    metrics_append(s->json, s->json_len, &s->counters, &s->cluster, &page);
-    look(s);
-    pthread_mutex_unlock(&s->lock);
+    make_page(s, &page);
     struct evbuffer *body = evbuffer_new();
     if (!body || page.failed || evbuffer_add(body, page.data, page.len) != 0) {
         evhttp_send_error(request, HTTP_INTERNAL, NULL);
@@ -243,7 +287,6 @@ bool metrics_server_open(const char *address, const char *connect, const char *a
         free(s);
         return false;
     }
-    arena_init(&s->cluster_arena, ANSWERS_BYTES_MAX);
     s->is_looked_at = true; /* the first page has it already */
     s->stop_fds[0] = s->stop_fds[1] = -1;
     s->stands_since_ms = -1;
@@ -294,10 +337,10 @@ void metrics_server_close(struct metrics_server *s)
             close(s->stop_fds[i]);
     pthread_cond_destroy(&s->look);
     pthread_mutex_destroy(&s->lock);
-    arena_deinit(&s->cluster_arena);
+    answers_unref(s->answers);
+    document_unref(s->document);
     free(s->connect);
     free(s->auth);
-    free(s->json);
     free(s);
 }
 
@@ -305,14 +348,15 @@ void metrics_server_close(struct metrics_server *s)
 
 void metrics_server_take_statistics(struct metrics_server *s, const char *json, size_t len)
 {
-    char *copy = s ? malloc(len + 1) : NULL;
-    if (!copy)
+    struct document *d = s ? malloc(sizeof *d + len) : NULL;
+    if (!d)
         return; /* the numbers stay as they were */
-    memcpy(copy, json, len);
+    d->refs = 1;
+    d->len = len;
+    memcpy(d->json, json, len);
     pthread_mutex_lock(&s->lock);
-    free(s->json);
-    s->json = copy;
-    s->json_len = len;
+    document_unref(s->document);
+    s->document = d;
     if (s->is_looked_at)
         pthread_cond_signal(&s->look);
     pthread_mutex_unlock(&s->lock);
