@@ -571,6 +571,14 @@ static void body(struct fields *f, struct trace_event *e)
         e->voided.p = partition(f);
         e->voided.offset = number(f, "o");
         break;
+    case TRACE_STORE:
+        e->store.p = partition(f);
+        e->store.offset = number(f, "o");
+        e->store.previous = number_or(f, "prev", -1);
+        e->store.session = hex(f, "sid");
+        e->store.sent_ns = natural_or(f, "sent", 0);
+        e->store.is_awaited = boolean(f, "awaited");
+        break;
     case TRACE_SAMPLE:
         e->sample.role = text_or(f, "role", "");
         e->sample.watches = natural_or(f, "watches", 0);

@@ -127,13 +127,18 @@ static void book_commit(struct check *c, struct partition *p, int64_t offset)
         p->floor = offset;
 }
 
-static void take_commit(struct check *c, const struct trace_event *e)
+static void take_offset_read(struct check *c, const struct trace_event *e)
 {
     struct pair *x = pair_of(c, e->m, e->offset.p);
-    if (!x || e->offset.offset < 0)
-        return;
-    struct partition *p = &c->partitions[x->partition];
+    if (x && e->offset.offset > x->read_most)
+        x->read_most = e->offset.offset;
+}
+
+static void check_commit(struct check *c, const struct trace_event *e, struct pair *x)
+{
     checked(c, CHECK_C5);
+    if (c->members[x->member].is_safe && e->offset.offset <= x->read_most)
+        return; /* with two stores one gets what the other has */
     if (!x->had_belief)
         violated(c, CHECK_C5, UINT64_MAX, "%s commits %s/%d, which it never owned", e->m,
                  topic_of(c, x), number_of(c, x));
@@ -150,9 +155,18 @@ static void take_commit(struct check *c, const struct trace_event *e)
         else
             x->pending[x->pending_count++] = (struct pending){e->offset.offset, e->t_ns, e->gs};
     }
+}
+
+static void take_commit(struct check *c, const struct trace_event *e)
+{
+    struct pair *x = pair_of(c, e->m, e->offset.p);
+    if (!x || e->offset.offset < 0)
+        return;
+    struct partition *p = &c->partitions[x->partition];
+    check_commit(c, e, x);
     if (strcmp(e->offset.rc, "ok") != 0)
         return;
-    if (!c->has_offset_txns)
+    if (!c->has_offset_txns && !c->has_stores)
         book_commit(c, p, e->offset.offset);
     if (!c->has_txns || c->members[x->member].is_safe) /* of those the write itself tells */
         return;
@@ -527,6 +541,7 @@ void check_deliveries(struct check *c, const struct trace_event *e)
     case TRACE_FETCH_STOP: take_fetch(c, e); break;
     case TRACE_DELIVER: take_deliver(c, e); break;
     case TRACE_PRODUCE: take_produce(c, e); break;
+    case TRACE_OFFSET_READ: take_offset_read(c, e); break;
     case TRACE_COMMIT: take_commit(c, e); break;
     case TRACE_ZK_TXN: take_offset_txn(c, e); break;
     default: break;
@@ -534,27 +549,27 @@ void check_deliveries(struct check *c, const struct trace_event *e)
 }
 
 /* C10: below the committed offset everything was delivered to somebody, or skipped by a reset. */
-static void check_lost(struct check *c, uint32_t index)
+static void check_lost(struct check *c, uint32_t index, int64_t committed, uint64_t gs)
 {
     const struct partition *p = &c->partitions[index];
-    if (p->committed < 0 || p->floor < 0 || p->committed <= p->floor)
+    if (committed < 0 || p->floor < 0 || committed <= p->floor)
         return;
-    c->tallies[CHECK_C10].checked += (uint64_t)(p->committed - p->floor);
-    uint64_t seen = offsets_count(&p->delivered, p->floor, p->committed - 1);
+    c->tallies[CHECK_C10].checked += (uint64_t)(committed - p->floor);
+    uint64_t seen = offsets_count(&p->delivered, p->floor, committed - 1);
     for (size_t i = 0; i < p->skipped.count; i++) {
         struct offset_run r = p->skipped.runs[i];
-        int64_t last = r.last < p->committed - 1 ? r.last : p->committed - 1;
+        int64_t last = r.last < committed - 1 ? r.last : committed - 1;
         if (last >= r.first)
             seen += (uint64_t)(last - r.first) + 1 - offsets_count(&p->delivered, r.first, last);
     }
-    uint64_t lost = (uint64_t)(p->committed - p->floor) - seen;
+    uint64_t lost = (uint64_t)(committed - p->floor) - seen;
     if (!lost || c->unknown_exits || c->foreign)
         return;
-    violated(c, CHECK_C10, p->committed_gs,
+    violated(c, CHECK_C10, gs,
              "%s/%" PRIu64 ": %" PRIu64 " messages from %" PRId64
              " on were never delivered; %" PRId64 " is committed",
              c->partition_names.list[index].text, c->partition_names.list[index].number, lost,
-             offsets_missing(&p->delivered, p->floor), p->committed);
+             offsets_missing(&p->delivered, p->floor), committed);
 }
 
 void check_deliveries_finish(struct check *c)
@@ -567,8 +582,9 @@ void check_deliveries_finish(struct check *c)
     checked(c, CHECK_C9);
     counted(c, CHECK_C9, c->orphans_known ? c->orphans : 0);
     for (uint32_t i = 0; i < c->partition_names.count; i++) {
-        check_lost(c, i);
         struct partition *p = &c->partitions[i];
+        check_lost(c, i, p->committed, p->committed_gs);
+        check_lost(c, i, p->stored, p->stored_gs);
         int64_t from = p->floor < 0 ? 0 : p->floor;
         checked(c, CHECK_UNSEEN);
         if (p->produced >= from)

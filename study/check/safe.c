@@ -126,7 +126,7 @@ static void take_lease(struct check *c, const struct trace_event *e)
         l = &m->leases[m->lease_count++ % LEASES_KEPT];
         *l = (struct lease){.session = e->lease.session, .from_ns = e->t_ns};
     }
-    l->to_ns = e->lease.until_ns;
+    l->to_ns = e->lease.until_ns > e->t_ns ? e->lease.until_ns : e->t_ns; /* it was, until now */
     if (l->to_ns > e->t_ns && (!c->lapse_ns || l->to_ns < c->lapse_ns))
         c->lapse_ns = l->to_ns;
     bool had_lapsed = m->has_lapsed;
@@ -212,7 +212,13 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
     if (!is_all_safe(c) || c->members[x->member].has_lapsed)
         return;
     checked(c, CHECK_SF5);
-    if (e->own.offset >= 0 && p->committed >= 0 && e->own.offset < p->committed)
+    if (e->own.offset < p->stored_least)
+        violated(c, CHECK_SF5, p->stored_gs,
+                 "%s begins %s/%d at %" PRId64 "; Kafka has been told %" PRId64 " in time", e->m,
+                 e->own.p.topic, e->own.p.partition, e->own.offset, p->stored_least);
+    /* What is in ZooKeeper, too, does not count for who reads Kafka alone. */
+    if (!p->was_turned_back && e->own.offset >= 0 && p->committed >= 0 &&
+        e->own.offset < p->committed)
         violated(c, CHECK_SF5, p->committed_gs,
                  "%s begins %s/%d at %" PRId64 "; %" PRId64 " is committed", e->m, e->own.p.topic,
                  e->own.p.partition, e->own.offset, p->committed);
@@ -232,25 +238,48 @@ static void take_own_end(struct check *c, const struct trace_event *e)
                  e->own.p.topic, e->own.p.partition);
 }
 
-/* What it was given by an earlier claim is not of this one: that ended with its session, may be after
- * the partition had been stopped. */
+/* What it was given by an earlier claim is not of this one: that ended with its session, may be
+ * after the partition had been stopped. */
 static void take_claim(struct check *c, const struct trace_event *e)
 {
     struct pair *x = safe_pair(c, e->m, e->claim.p);
-    if (x && strcmp(e->claim.rc, "ok") == 0)
-        x->has_been_given = false;
+    if (!x || strcmp(e->claim.rc, "ok") != 0)
+        return;
+    x->has_been_given = false;
+    x->read_most = -1;
 }
 
-static void take_drained(struct check *c, const char *m, struct topic_partition p)
+static void take_drained(struct check *c, const char *m, struct topic_partition p, int64_t finished)
 {
     struct pair *x = safe_pair(c, m, p);
     c->has_drains = true;
-    if (x && !x->believes)
-        x->is_drained = true;
+    if (!x || x->believes)
+        return;
+    x->is_drained = true;
+    x->finished = finished;
+    x->drained_ns = c->now_ns;
+}
+
+/* With offsets in Kafka a release waits until they are stored, for a second at least. (A member's
+ * clock may be a little fast.) */
+#define STORE_NS (950ull * MS)
+
+static void check_stored(struct check *c, const struct pair *x)
+{
+    const struct partition *p = &c->partitions[x->partition];
+    if (!c->has_stores || !x->has_been_given || !x->is_drained)
+        return;
+    checked(c, CHECK_SF5);
+    if (x->finished > p->stored && c->now_ns < x->drained_ns + STORE_NS)
+        violated(c, CHECK_SF5, x->since_gs,
+                 "%s releases %s/%d, has finished it up to %" PRId64 ", and Kafka keeps %" PRId64,
+                 name_of(c, x->member), topic_of(c, x->partition), number_of(c, x->partition),
+                 x->finished, p->stored);
 }
 
 static void check_released(struct check *c, struct pair *x)
 {
+    check_stored(c, x);
     checked(c, CHECK_SF1);
     if (x->believes)
         violated(c, CHECK_SF1, x->since_gs, "%s releases %s/%d, and may still hand it out",
@@ -348,6 +377,53 @@ static void take_txn(struct check *c, const struct trace_event *e)
         take_offset(c, x);
 }
 
+/* ---- offsets in Kafka (SF5) ---- */
+
+/* Its outcome matters to who sent it, and nobody else can have been told of the partition since. */
+static bool is_in_time(const struct partition *p, const struct trace_event *e)
+{
+    return e->store.is_awaited && p->has_owner && p->owner_session == e->store.session &&
+           p->owner_since_ns <= e->store.sent_ns;
+}
+
+static void check_sent(struct check *c, const struct pair *x, const struct trace_event *e)
+{
+    const struct session *s = session_of(c, e->store.session);
+    const struct member *m = &c->members[x->member];
+    if (!c->has_leases || !s || !s->is_known || s->incarnation != m->incarnation)
+        return; /* of a life that is over */
+    checked(c, CHECK_SF5);
+    if (!is_leased(m, e->store.session, e->store.sent_ns))
+        violated(c, CHECK_SF5, x->since_gs,
+                 "%s sends Kafka %" PRId64 " of %s/%d at %.6f s, and has no lease then", e->m,
+                 e->store.offset, e->store.p.topic, e->store.p.partition,
+                 (double)e->store.sent_ns / 1e9);
+}
+
+static void take_store(struct check *c, const struct trace_event *e)
+{
+    struct pair *x = safe_pair(c, e->m, e->store.p);
+    if (!x)
+        return;
+    struct partition *p = &c->partitions[x->partition];
+    c->has_stores = true;
+    p->stored = e->store.offset;
+    p->stored_gs = e->gs;
+    check_sent(c, x, e);
+    if (!is_in_time(p, e)) {
+        p->was_turned_back = true;
+        if (e->store.offset < p->stored_least)
+            p->stored_least = e->store.offset;
+        return;
+    }
+    checked(c, CHECK_SF5);
+    if (e->store.offset < p->stored_least)
+        violated(c, CHECK_SF5, UINT64_MAX,
+                 "%s stores %" PRId64 " of %s/%d in Kafka, which has been told %" PRId64 " in time",
+                 e->m, e->store.offset, e->store.p.topic, e->store.p.partition, p->stored_least);
+    p->stored_least = e->store.offset;
+}
+
 /* ---- decisions (SF8) ---- */
 
 static bool was_membership(const struct check *c, uint64_t since, uint64_t sum)
@@ -397,9 +473,10 @@ void check_safe(struct check *c, const struct trace_event *e)
     case TRACE_DELIVER: take_deliver(c, e); break;
     case TRACE_OWN_BEGIN: take_own_begin(c, e); break;
     case TRACE_OWN_END: take_own_end(c, e); break;
-    case TRACE_PROCESSED: take_drained(c, e->m, e->processed.p); break;
-    case TRACE_VOID: take_drained(c, e->m, e->voided.p); break;
+    case TRACE_PROCESSED: take_drained(c, e->m, e->processed.p, e->processed.offset); break;
+    case TRACE_VOID: take_drained(c, e->m, e->voided.p, e->voided.offset); break;
     case TRACE_CLAIM: take_claim(c, e); break;
+    case TRACE_STORE: take_store(c, e); break;
     case TRACE_RELEASE: take_release(c, e); break;
     case TRACE_ZK_TXN: take_txn(c, e); break;
     case TRACE_DECIDE: take_decide(c, e); break;

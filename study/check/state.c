@@ -48,6 +48,8 @@ struct partition *partition_of(struct check *c, struct topic_partition p, uint32
                                               .floor = -1,
                                               .committed = -1,
                                               .committed_before = -1,
+                                              .stored = -1,
+                                              .stored_least = -1,
                                               .produced = -1};
     }
     if (i == NAMES_NONE) {
@@ -93,7 +95,8 @@ struct pair *pair_of(struct check *c, const char *m, struct topic_partition p)
         if (!array_reserve(c, (void **)&c->pairs, sizeof *c->pairs, &c->pair_names) ||
             !member_add_pair(c, member, i))
             return NULL;
-        c->pairs[i] = (struct pair){.member = mi, .partition = pi, .start = -1, .next = -1};
+        c->pairs[i] =
+            (struct pair){.member = mi, .partition = pi, .start = -1, .next = -1, .read_most = -1};
     }
     if (i == NAMES_NONE) {
         c->failed = true;

@@ -49,6 +49,9 @@ struct pair {
     bool is_wanted;      /* by the last decision */
     bool is_drained;     /* since the belief ended */
     bool has_been_given; /* something was handed out since the belief began */
+    int64_t read_most;   /* the largest offset that it has read since it claimed; -1: none */
+    int64_t finished;    /* of what was handed out, when it was drained; -1: not known */
+    uint64_t drained_ns;
 };
 
 #define PAUSES_KEPT 16
@@ -90,7 +93,7 @@ struct partition {
     uint64_t gap_ns, paused_ns, frozen_ns, dual_ns, available_ns, latent_ns, mismatch_ns;
     /* the owner of record */
     bool has_owner;
-    uint64_t owner_session;
+    uint64_t owner_session, owner_since_ns;
     uint32_t owner_member; /* NAMES_NONE: not known */
     struct offsets delivered, skipped;
     int64_t floor;            /* offsets below do not concern this run; -1: not known */
@@ -98,7 +101,11 @@ struct partition {
     int64_t committed_before; /* the one before it */
     uint64_t committed_gs;
     bool is_committed_by_txn;
-    int64_t produced; /* highest offset; -1: none seen */
+    int64_t stored;       /* what Kafka keeps; -1: none seen */
+    int64_t stored_least; /* nobody who begins or commits by the rules is below it; -1: none */
+    uint64_t stored_gs;
+    bool was_turned_back; /* a commit to Kafka was carried out late, once */
+    int64_t produced;     /* highest offset; -1: none seen */
     struct {
         int64_t first, last;
         uint64_t first_ns, last_ns, hash;
@@ -227,7 +234,7 @@ struct check {
     bool orphans_known;
     /* safe mode */
     bool has_safe, has_other; /* members of it, and of another */
-    bool has_leases, has_drains;
+    bool has_leases, has_drains, has_stores;
     uint64_t lapse_ns;                      /* the next end of a lease; 0: none runs */
     uint64_t memberships[MEMBERSHIPS_KEPT]; /* sums of the hashes of all registered: a ring */
     uint64_t membership_count;              /* places so far: the newest is the last */

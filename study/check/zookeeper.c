@@ -92,6 +92,7 @@ static void create_owner(struct check *c, const struct trace_txn *x)
     partition_settle(c, index);
     p->has_owner = true;
     p->owner_session = x->session;
+    p->owner_since_ns = c->now_ns;
     p->owner_member = s->is_known ? s->member : NAMES_NONE;
     if (!s->is_known || !s->consumer_id || !x->value)
         return;

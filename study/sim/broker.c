@@ -45,6 +45,7 @@ void world_grow_topic(struct sim *w, struct topic_state *t, int32_t partitions)
         t->logs[p] = (struct log_state){.leader = brokers ? p % brokers : -1,
                                         .born_ns = world_now(w),
                                         .rate_mhz = t->rate_mhz,
+                                        .stored = -1,
                                         .hash = trace_partition_hash(t->name, p)};
     t->partitions = partitions;
 }
@@ -237,7 +238,10 @@ static void came(void *self, struct conn *c, void *message)
         take_fetch(b, c, message);
         return;
     }
-    answer_leaders(b, c, message);
+    if (m->type == MSG_OFFSETS)
+        broker_take_offsets(b, c, message);
+    else
+        answer_leaders(b, c, message);
     msg_free(&b->world->pool, message);
 }
 
@@ -274,6 +278,7 @@ void brokers_init(struct sim *w)
         b->world = w;
         b->id = (int32_t)i;
         node_init(&b->node, &w->net, name, NODE_BROKER, &BROKER_OPS, b);
+        b->source.name = b->node.name;
     }
 }
 
@@ -309,6 +314,7 @@ void broker_crash(struct broker *b)
     if (!b->node.is_up)
         return;
     node_crash(&b->node);
+    manager_crashed(b);
     struct ids_job *job = pool_take(&b->world->pool, sizeof *job);
     job->registration = ++b->registration;
     kernel_at(&b->world->kernel, world_now(b->world) + SESSION_NS, session_ended, b, job);
@@ -322,6 +328,7 @@ void broker_restart(struct broker *b)
     node_start(&b->node);
     b->cpu_until_ns = 0;
     b->registration++;
+    manager_restarted(b->world);
     zk_ensemble_write(&b->world->zk, ZK_DO_CREATE, ids_path(b, path, sizeof path),
                       ids_data(b, data, sizeof data));
 }

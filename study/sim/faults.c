@@ -8,17 +8,17 @@
 const char *sim_fault_kind_name(enum sim_fault_kind kind)
 {
     static const char *const names[SIM_FAULT_KIND_COUNT] = {
-        "join",      "leave",    "crash",       "suspend",    "expire", "cut",
-        "reset",     "delay",    "delay_watch", "lose_reply", "lag",    "stall",
-        "slow_stop", "slow_app", "partitions",  "topic",      "leader", "unregister"};
+        "join",       "leave",       "crash",      "suspend",    "expire",  "cut",       "reset",
+        "delay",      "delay_watch", "lose_reply", "lag",        "stall",   "slow_stop", "slow_app",
+        "partitions", "topic",       "leader",     "unregister", "manager", "slow_store"};
     return names[kind];
 }
 
 const char *sim_point_name(enum sim_point point)
 {
     static const char *const names[SIM_POINT_COUNT] = {
-        "any",     "register", "claim", "release", "commit", "offset_read",
-        "members", "try",      "stop",  "assign",  "backoff"};
+        "any", "register", "claim",  "release", "commit", "offset_read", "members",
+        "try", "stop",     "assign", "backoff", "store",  "stored"};
     return names[point];
 }
 
@@ -108,6 +108,11 @@ static struct names find_names(struct sim *w, const char *pattern)
 static struct member *member_of(struct node *node)
 {
     return node->kind == NODE_MEMBER ? node->self : NULL;
+}
+
+static struct broker *broker_of(struct node *node)
+{
+    return node->kind == NODE_BROKER ? node->self : NULL;
 }
 
 static struct zk_server *server_of(struct node *node)
@@ -224,11 +229,10 @@ static bool lose_reply(struct fault_state *f, struct member *m)
     return true;
 }
 
-bool faults_lose_answer(struct sim *w, const struct node *client, enum zk_do what, uint32_t path)
+bool faults_lose_answer(struct sim *w, const struct node *client, enum sim_point point)
 {
     if (!w->losers || client->kind != NODE_MEMBER)
         return false;
-    enum sim_point point = point_of(what, zk_path_at(&w->zk.paths, path));
     for (struct lose_reply **l = &w->losers; *l; l = &(*l)->next) {
         struct lose_reply *found = *l;
         if (found->member != client->self ||
@@ -296,6 +300,16 @@ static bool act_on_server(struct fault_state *f, struct zk_server *s, bool is_on
     return true;
 }
 
+static bool act_on_broker(struct fault_state *f, struct broker *b, bool is_on)
+{
+    if (f->fault.kind == SIM_MANAGER)
+        return is_on && broker_manages(b);
+    if (f->fault.kind != SIM_SLOW_STORE)
+        return false;
+    b->store_ns = is_on ? f->fault.value_ns : 0;
+    return true;
+}
+
 static bool act_on(struct fault_state *f, struct node *node, bool is_on)
 {
     if (f->fault.kind == SIM_CRASH) {
@@ -308,6 +322,8 @@ static bool act_on(struct fault_state *f, struct node *node, bool is_on)
         return suspend(node, is_on);
     if (member_of(node))
         return act_on_member(f, member_of(node), is_on);
+    if (broker_of(node))
+        return act_on_broker(f, broker_of(node), is_on);
     return server_of(node) && act_on_server(f, server_of(node), is_on);
 }
 
@@ -369,7 +385,8 @@ static bool lasts(enum sim_fault_kind kind)
     case SIM_LAG:
     case SIM_STALL:
     case SIM_SLOW_STOP:
-    case SIM_SLOW_APP: return true;
+    case SIM_SLOW_APP:
+    case SIM_SLOW_STORE: return true;
     default: return false;
     }
 }

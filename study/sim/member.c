@@ -1,6 +1,7 @@
 /* A member's process: what consumer/member.c is around the same machine in production. Callback ->
  * input -> step -> outputs carried out -> timer; no rule of the protocol is here. */
 #include "study/sim/world.h"
+#include "zkconsumer/core/wire/kafka_error.h"
 #include "zkconsumer/core/zk/path.h"
 #include <assert.h>
 #include <stdio.h>
@@ -61,6 +62,8 @@ void member_arm(struct member *m)
             at = other < at ? other : at;
         }
         other = app_deadline_ns(m);
+        at = other < at ? other : at;
+        other = channel_deadline_ns(m);
         at = other < at ? other : at;
         at = m->stop_at_ns < at ? m->stop_at_ns : at;
     }
@@ -212,6 +215,21 @@ static void tell_offset(struct member *m, const struct group_output *o)
     tell(m, &e);
 }
 
+/* What Kafka keeps, or what became of a commit to it. */
+static void tell_stored(struct member *m, const struct group_output *o)
+{
+    bool is_commit = o->type == GROUP_OUT_OFFSETS_STORED;
+    for (size_t i = 0; i < o->offsets.count; i++) {
+        const struct group_offset *at = &o->offsets.list[i];
+        struct trace_event e = event_of(m, is_commit ? TRACE_COMMIT : TRACE_OFFSET_READ);
+        e.offset.p = (struct topic_partition){at->topic, at->partition};
+        e.offset.offset = at->offset;
+        e.offset.previous = -1;
+        e.offset.rc = at->kafka_error ? kafka_error_name(at->kafka_error) : "ok";
+        tell(m, &e);
+    }
+}
+
 static void tell_try_end(struct member *m, const struct group_output *o)
 {
     struct attempt_trace *a = &m->attempt;
@@ -280,6 +298,8 @@ static void tell_output(struct member *m, const struct group_output *o)
     case GROUP_OUT_RELEASE: tell_release(m, o); break;
     case GROUP_OUT_OFFSET_READ:
     case GROUP_OUT_COMMIT: tell_offset(m, o); break;
+    case GROUP_OUT_OFFSETS_READ:
+    case GROUP_OUT_OFFSETS_STORED: tell_stored(m, o); break;
     case GROUP_OUT_TRY_END: tell_try_end(m, o); break;
     case GROUP_OUT_BACKOFF:
         e = event_of(m, TRACE_RB_BACKOFF);
@@ -601,6 +621,8 @@ static void carry_out(struct member *m, const struct group_output *o)
         app_ask(m, o->metadata.seq, o->metadata.broker_id, o->metadata.topics,
                 o->metadata.topic_count);
         break;
+    case GROUP_OUT_OFFSETS_ASK: channel_ask(m, o); break;
+    case GROUP_OUT_OFFSETS_HANG_UP: channel_hang_up(m); break;
     case GROUP_OUT_LEADERS: app_leaders(m, o->leaders.list, o->leaders.count); break;
     case GROUP_OUT_CLOSE_SESSION: close_session(m); break;
     case GROUP_OUT_OPEN_SESSION: m->open_due = true; break;
@@ -667,6 +689,7 @@ static void leave_world(struct member *m)
     e.m_exit.is_clean = m->is_clean;
     e.m_exit.code = m->is_clean ? 0 : 137;
     app_forget(m);
+    channel_forget(m);
     m->life = MEMBER_DOWN;
     timer_arm(&m->timer, SIM_NEVER);
     node_crash(&m->node);
@@ -783,6 +806,13 @@ void member_kick(struct member *m)
 void member_tell_leader_lost(struct member *m, const char *topic, int32_t partition)
 {
     struct group_input in = {.type = GROUP_IN_LEADER_LOST, .leader_lost = {topic, partition}};
+    feed(m, &in);
+    member_kick(m);
+}
+
+void member_feed_offsets(struct member *m, const struct group_offsets_answer *answer)
+{
+    struct group_input in = {.type = GROUP_IN_OFFSETS, .offsets = *answer};
     feed(m, &in);
     member_kick(m);
 }
@@ -912,7 +942,9 @@ static void came(void *self, struct conn *c, void *message)
     struct member *m = self;
     struct zk_answer *a = message;
     enum peer_kind *kind = conn_user(c, &m->node);
-    if (*kind != PEER_ZOOKEEPER) {
+    if (*kind == PEER_OFFSETS) {
+        channel_came(m, c, message);
+    } else if (*kind == PEER_BROKER) {
         app_came(m, c, message);
     } else if (m->zk.conn != c) {
         msg_free(&m->world->pool, a);
@@ -930,7 +962,9 @@ static void closed(void *self, struct conn *c)
 {
     struct member *m = self;
     enum peer_kind *kind = conn_user(c, &m->node);
-    if (*kind != PEER_ZOOKEEPER)
+    if (*kind == PEER_OFFSETS)
+        channel_closed(m, c);
+    else if (*kind == PEER_BROKER)
         app_closed(m, c);
     else if (m->zk.conn == c)
         zk_client_lost(&m->zk, member_local_ns(m));
@@ -948,6 +982,8 @@ static void tick(void *actor, void *arg)
     zk_client_tick(&m->zk, member_local_ns(m));
     if (m->life == MEMBER_RUNS)
         app_tick(m);
+    if (m->life == MEMBER_RUNS)
+        channel_tick(m);
     if (m->life == MEMBER_RUNS && m->stop_at_ns <= world_now(m->world)) {
         m->stop_at_ns = SIM_NEVER;
         m->stop_due = true;
@@ -1011,6 +1047,7 @@ void member_start(struct member *m)
     m->watch_delay_ns = 0;
     name_member(m);
     app_init(m);
+    channel_forget(m);
     machine_new(m);
     const char **topics = texts_room(w, w->topic_count + 1);
     size_t count = 0;

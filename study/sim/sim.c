@@ -225,7 +225,8 @@ static void on_role(void *user, const struct zk_server *s)
 
 static bool loses_answer(void *user, const struct node *client, enum zk_do what, uint32_t path)
 {
-    return faults_lose_answer(user, client, what, path);
+    struct sim *w = user;
+    return faults_lose_answer(w, client, point_of(what, zk_path_at(&w->zk.paths, path)));
 }
 
 /* ---- checking the configuration ---- */
@@ -388,6 +389,7 @@ static void make_members(struct sim *w)
         plan.server = world_text(w, plan.server);
         plan.consumer_id = world_text(w, plan.consumer_id);
         member_init(w, &w->members[i], &plan, (uint32_t)i);
+        w->has_manager |= plan.config.is_safe && plan.config.safe.offsets_in != COMMIT_TO_ZOOKEEPER;
     }
 }
 
@@ -448,6 +450,7 @@ static void build(void *user)
     w->zk.loses_answer = loses_answer;
     w->zk.user = w;
     brokers_init(w);
+    manager_init(w);
     make_members(w);
     b->err = faults_init(w, b->why, b->why_size);
     if (b->err)

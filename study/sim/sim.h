@@ -119,8 +119,10 @@ enum sim_fault_kind {
     SIM_TOPIC,       /* topic: is created, with `count` partitions and rate value_ns (mHz) */
     SIM_LEADER,      /* topic, partition `count`: is led by the broker named by peer */
     SIM_UNREGISTER,  /* somebody deletes the member's ids node */
+    SIM_MANAGER,     /* broker: is the group's offset manager from now on */
+    SIM_SLOW_STORE,  /* broker: takes value_ns more to store offsets */
 };
-#define SIM_FAULT_KIND_COUNT (SIM_UNREGISTER + 1)
+#define SIM_FAULT_KIND_COUNT (SIM_SLOW_STORE + 1)
 const char *sim_fault_kind_name(enum sim_fault_kind kind); /* "join", "lose_reply", ... */
 
 /* A point of the protocol: a member is about to send this operation, or was told this. */
@@ -136,8 +138,10 @@ enum sim_point {
     SIM_POINT_STOP,        /* fetchers are stopped */
     SIM_POINT_ASSIGN,      /* fetchers are started */
     SIM_POINT_BACKOFF,     /* a pause begins */
+    SIM_POINT_STORE,       /* a commit to the offset manager */
+    SIM_POINT_STORED,      /* a question to it: what it keeps */
 };
-#define SIM_POINT_COUNT (SIM_POINT_BACKOFF + 1)
+#define SIM_POINT_COUNT (SIM_POINT_STORED + 1)
 const char *sim_point_name(enum sim_point point); /* "any", "register", "offset_read", ... */
 
 struct sim_when {

@@ -87,6 +87,11 @@ static void detail(struct story *s, const struct trace_event *e)
         line(s, e, "reads offset %" PRId64 " of %s/%d", e->offset.offset, e->offset.p.topic,
              e->offset.p.partition);
         break;
+    case TRACE_STORE:
+        line(s, e, "has %" PRId64 " of %s/%d stored in Kafka, sent at %.6f s%s", e->store.offset,
+             e->store.p.topic, e->store.p.partition, (double)e->store.sent_ns / 1e9,
+             e->store.is_awaited ? "" : ", given up since");
+        break;
     case TRACE_DELIVER:
         line(s, e, "takes %s/%d %" PRId64 "..%" PRId64, e->deliver.p.topic, e->deliver.p.partition,
              e->deliver.first, e->deliver.last);

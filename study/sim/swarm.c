@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KIND_COUNT (SIM_LEADER + 1) /* later kinds happen on request alone */
+#define KIND_COUNT (SIM_LEADER + 1)  /* later kinds happen on request alone */
+#define POINTS     SIM_POINT_BACKOFF /* likewise */
 #define ALL_KINDS  (((1u << KIND_COUNT) - 1) & ~(1u << SIM_TOPIC))
 
 struct draw {
@@ -142,7 +143,7 @@ static void pick_time(struct draw *d, struct sim_fault *f)
     if (below(d, 6) == 0) {
         f->when = (struct sim_when){.kind = SIM_AT_POINT,
                                     .who = "any",
-                                    .point = (enum sim_point)(1 + below(d, SIM_POINT_COUNT - 1)),
+                                    .point = (enum sim_point)(1 + below(d, POINTS)),
                                     .nth = 1 + (uint32_t)below(d, 30),
                                     .base_ns = below(d, 2) ? 0 : below(d, 50 * SIM_MS)};
         return;

@@ -123,6 +123,11 @@ static void add_body(uint64_t *h, const struct trace_event *e)
         add_partition(h, e->voided.p);
         add(h, (uint64_t)e->voided.offset);
         break;
+    case TRACE_STORE:
+        add_partition(h, e->store.p);
+        add(h, (uint64_t)e->store.offset);
+        add(h, e->store.sent_ns);
+        break;
     default: break;
     }
 }

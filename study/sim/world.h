@@ -14,8 +14,9 @@ struct log_state {  /* of a partition */
     uint64_t born_ns;
     uint64_t rate_mhz;
     int64_t initial;
-    uint64_t hash; /* trace_partition_hash() */
-    int64_t told;  /* offsets below it stand in the trace (produce) */
+    uint64_t hash;  /* trace_partition_hash() */
+    int64_t told;   /* offsets below it stand in the trace (produce) */
+    int64_t stored; /* the group's offset, as its offset manager keeps it; -1: none */
 };
 
 struct topic_state {
@@ -33,6 +34,12 @@ struct broker {
     int32_t id;
     uint64_t cpu_until_ns;
     uint32_t registration; /* counts starts, for the end of the one before */
+    struct trace_source source;
+    /* as the offset manager */
+    uint64_t store_ns;        /* more to store offsets */
+    uint64_t stored_until_ns; /* what it has been asked to store is stored */
+    uint64_t loads_until_ns;  /* it reads what the one before has left */
+    uint64_t learns_until_ns; /* it does not know all topics yet */
 };
 
 /* Partition of a fetch and of its answer. */
@@ -55,6 +62,27 @@ struct fetch_msg {
     uint64_t seq;
     uint32_t count;
     struct fetch_item items[];
+};
+
+/* A question for the group's offset manager or to it, and its answer. */
+struct offsets_item {
+    uint32_t topic;
+    int32_t partition;
+    int64_t offset;
+    int16_t kafka_error;
+};
+
+struct offsets_msg {
+    enum msg_type type; /* OFFSETS, OFFSETS_ANSWER */
+    enum group_offsets_request request;
+    struct conn *conn; /* at the broker, while it waits */
+    uint32_t seq;
+    uint64_t session, sent_ns; /* of the asker, for the trace */
+    bool is_answered;          /* it waits to be stored, and its answer was "not in time" */
+    int16_t kafka_error;       /* of an answer to FIND */
+    int32_t broker;            /* likewise: the offset manager */
+    uint32_t count;
+    struct offsets_item items[];
 };
 
 struct leader_item {
@@ -126,6 +154,20 @@ struct member_query { /* for leaders, one at a time */
     uint64_t until_ns;
 };
 
+/* What io/offset_channel is in production: one connection to the offset manager, or to who may know
+ * it; one question at a time. */
+struct member_channel {
+    enum peer_kind kind; /* PEER_OFFSETS */
+    struct conn *conn;
+    int32_t broker; /* that it is to */
+    int64_t timeout_ms;
+    uint32_t seq;
+    bool is_waiting;
+    uint64_t until_ns;          /* the answer is waited for */
+    struct offsets_msg *unsent; /* until there is a connection; NULL: nothing */
+    int64_t write_until_ms;     /* member's clock: then not any more */
+};
+
 struct attempt_trace {
     bool is_open; /* an attempt is under way */
     uint32_t rb, i;
@@ -179,6 +221,7 @@ struct member {
     uint64_t busy_claim; /* of the message that the application works on until free_ns */
     uint64_t taken_ns;   /* when it took that */
     struct member_query query;
+    struct member_channel channel;
     struct chunk *queue; /* ring */
     size_t queue_first, queue_count, queue_cap;
     uint64_t free_ns; /* when the application takes the next message of queue[0] */
@@ -239,6 +282,10 @@ struct sim {
     struct fault_state *faults, *by_hand;
     size_t fault_count;
     uint32_t fault_ids, causes;
+    bool has_manager;      /* somebody has offsets in Kafka */
+    int32_t manager;       /* broker that keeps them; -1: none for now */
+    uint32_t manager_turn; /* counts them */
+    struct stream manager_stream;
     struct lose_reply *losers;
     struct trace_source src_control, src_ledger, src_zk[ZK_SERVERS_MAX];
     struct session_owner *sessions;
@@ -269,6 +316,22 @@ void world_grow_topic(struct sim *w, struct topic_state *t, int32_t partitions);
 char *world_topic_json(const struct topic_state *t, char *text, size_t size, size_t brokers);
 void ledger_tell(struct sim *w, const struct topic_state *t, int32_t partition);
 
+/* broker_offsets.c: the group's offset manager */
+void manager_init(struct sim *w);
+bool broker_manages(struct broker *b);  /* from now on; false: it is down, or nobody needs one */
+void manager_crashed(struct broker *b); /* if it was the one, another will be */
+void manager_restarted(struct sim *w);  /* a broker is back */
+void broker_take_offsets(struct broker *b, struct conn *c, struct offsets_msg *asked);
+
+/* member_channel.c: the way to offsets that Kafka keeps */
+void channel_ask(struct member *m, const struct group_output *ask);
+void channel_hang_up(struct member *m);
+void channel_forget(struct member *m); /* the process is gone, or begins */
+void channel_came(struct member *m, struct conn *c, void *message);
+void channel_closed(struct member *m, struct conn *c);
+uint64_t channel_deadline_ns(const struct member *m);
+void channel_tick(struct member *m);
+
 /* member.c */
 void member_init(struct sim *w, struct member *m, const struct sim_member_plan *plan,
                  uint32_t number);
@@ -284,6 +347,7 @@ uint64_t member_local_ns(const struct member *m);
 /* When its lease is over; SIM_NEVER without one. */
 uint64_t member_lease_end_ns(const struct member *m);
 void member_arm(struct member *m);
+void member_feed_offsets(struct member *m, const struct group_offsets_answer *answer);
 void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
                          const struct metadata_msg *answer);
 
@@ -333,7 +397,7 @@ void faults_cause(struct sim *w, uint32_t cause);
 void faults_heal(struct sim *w);
 bool faults_do(struct sim *w, const struct sim_fault *fault); /* sim_do() */
 bool faults_act(struct fault_state *f);
-bool faults_lose_answer(struct sim *w, const struct node *client, enum zk_do what, uint32_t path);
+bool faults_lose_answer(struct sim *w, const struct node *client, enum sim_point point);
 char *world_text(struct sim *w, const char *text); /* a copy; NULL: NULL */
 enum sim_point point_of(enum zk_do what, const struct zk_path *path);
 

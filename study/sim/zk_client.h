@@ -10,7 +10,7 @@
 #include "study/sim/zk_server.h"
 
 /* One side of a process's connections: which kind it is stands first. */
-enum peer_kind { PEER_ZOOKEEPER, PEER_BROKER };
+enum peer_kind { PEER_ZOOKEEPER, PEER_BROKER, PEER_OFFSETS };
 
 struct zk_pending {
     uint32_t xid;

@@ -61,7 +61,9 @@ void msg_free(struct pool *p, void *message)
     case MSG_FETCH:
     case MSG_FETCHED:
     case MSG_METADATA:
-    case MSG_LEADERS: break;
+    case MSG_LEADERS:
+    case MSG_OFFSETS:
+    case MSG_OFFSETS_ANSWER: break;
     }
     pool_give(p, message);
 }

@@ -37,6 +37,8 @@ enum msg_type {
     MSG_FETCHED,
     MSG_METADATA,
     MSG_LEADERS,
+    MSG_OFFSETS,
+    MSG_OFFSETS_ANSWER,
 };
 
 struct msg {

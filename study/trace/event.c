@@ -42,6 +42,7 @@ static const struct {
     [TRACE_PROCESSED] = {"processed", 1},
     [TRACE_LEASE] = {"lease", 1},
     [TRACE_VOID] = {"void", 1},
+    [TRACE_STORE] = {"store", 1},
     [TRACE_SAMPLE] = {"sample", 1},
     [TRACE_VIOL] = {"viol", 0},
 };

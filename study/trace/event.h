@@ -53,6 +53,7 @@ enum trace_type {
     TRACE_PROCESSED,
     TRACE_LEASE,
     TRACE_VOID,
+    TRACE_STORE,
     TRACE_SAMPLE,
     TRACE_VIOL,
 };
@@ -297,6 +298,13 @@ struct trace_event {
             struct topic_partition p;
             int64_t offset; /* what was handed out from here on no longer counts */
         } voided;           /* safe: the hand-over's time is up */
+        struct {
+            struct topic_partition p;
+            int64_t offset, previous; /* previous: kept until now; -1: none */
+            uint64_t session;         /* of `m` in ZooKeeper, when it sent it */
+            uint64_t sent_ns;
+            bool is_awaited; /* m waits for the answer; it may have given it up */
+        } store;             /* an offset that the group's offset manager keeps from now on */
         struct {
             const char *role;
             uint64_t watches, queue;

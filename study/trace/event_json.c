@@ -376,6 +376,14 @@ static void body(struct buf *b, const struct trace_event *e)
         partition(b, e->voided.p);
         number(b, "o", e->voided.offset);
         break;
+    case TRACE_STORE:
+        partition(b, e->store.p);
+        number(b, "o", e->store.offset);
+        number_if(b, "prev", e->store.previous, -1);
+        hex(b, "sid", e->store.session);
+        natural(b, "sent", e->store.sent_ns);
+        boolean(b, "awaited", e->store.is_awaited);
+        break;
     case TRACE_SAMPLE:
         text(b, "role", e->sample.role);
         natural(b, "watches", e->sample.watches);

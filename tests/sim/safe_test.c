@@ -1,7 +1,8 @@
 /* Groups in safe mode in seeds of chaos, then healing: no MUST is violated, and everything settles;
  * each planted bug is found. SIM_SEED=n runs one seed and tells its story, SIM_SEEDS=n so many
- * (default 100), SIM_FIRST=n from which on, SIM_BUG=n one of the bugs. With SIM_STATE=FILE a long
- * run goes on where it was stopped: the file says up to where it came, and which seeds failed. */
+ * (default 100), SIM_FIRST=n from which on, SIM_BUG=n one of the bugs, SIM_PARTS=n worlds with
+ * these parts (PARTS below) whatever the seed says. With SIM_STATE=FILE a long run goes on where it
+ * was stopped: the file says up to where it came, and which seeds failed. */
 #include "study/check/check.h"
 #include "study/sim/kernel.h"
 #include "study/sim/story.h"
@@ -14,6 +15,7 @@
 #define MEMBERS_MAX 8
 #define DRAMAS_MAX  8
 #define SERVERS     3
+#define BROKERS     3 /* sim_config_init() */
 
 /* What breaks what safe mode assumes of ZooKeeper is left out: a session that somebody else closes,
  * and answers that overtake notifications. */
@@ -25,8 +27,12 @@
 static const uint64_t ONCE_FAILED[] = {5,       25,      1343,    1001504, 1001954,
                                        1044359, 1050872, 2236353, 2338291};
 
+/* PARTS: what some worlds have besides. */
+enum { IN_KAFKA = 1 << 0 };
+
 struct run {
     uint64_t seed, hash, violations;
+    unsigned wanted;                            /* these, besides what the seed says */
     unsigned bugs;                              /* enum zk_safe_bug */
     enum { ANYTHING, LEASES, FOLLOWERS } about; /* FOLLOWERS: leases, by servers' links alone */
     bool is_uneven; /* round robin, and not all members have all topics */
@@ -85,6 +91,21 @@ struct drama {
     size_t count;
     char who[16], other[16];
 };
+
+/* Offsets in Kafka, some in both, and an offset manager that moves, is slow, out of reach, or not
+ * heard. */
+static void draw_offsets(uint64_t seed, struct sim_member_plan *members, size_t count)
+{
+    struct stream chance = stream_of(seed, "safe", "offsets");
+    bool is_mixed = stream_below(&chance, 3) == 0;
+    enum commit_store store = stream_below(&chance, 2) ? COMMIT_TO_KAFKA : COMMIT_TO_BOTH;
+    for (size_t i = 0; i < count; i++) {
+        bool is_other = is_mixed && stream_below(&chance, 2);
+        members[i].config.safe.offsets_in = is_other ? COMMIT_TO_BOTH : store;
+        members[i].config.safe.offsets_channel_timeout_ms =
+            stream_below(&chance, 2) ? 10000 : 1000 + (int64_t)stream_below(&chance, 4000);
+    }
+}
 
 static struct sim_fault fault_at(uint64_t at_ns, enum sim_fault_kind kind, const char *who,
                                  uint64_t for_ns)
@@ -157,6 +178,38 @@ static void draw_unregister(struct stream *chance, struct drama *d, size_t membe
     d->faults[d->count++] = fault_at(at, SIM_UNREGISTER, d->who, 0);
 }
 
+static void draw_manager_drama(struct stream *chance, struct drama *d, size_t members)
+{
+    uint64_t at = 5 * SIM_S + stream_below(chance, 50 * SIM_S);
+    uint64_t for_ns = SIM_S + stream_below(chance, 12 * SIM_S);
+    *d = (struct drama){.count = 1};
+    struct sim_fault *f = &d->faults[0];
+    snprintf(d->who, sizeof d->who, "m%u", 1 + (unsigned)stream_below(chance, members));
+    snprintf(d->other, sizeof d->other, "b%u", (unsigned)stream_below(chance, BROKERS));
+    switch (stream_below(chance, 6)) {
+    case 0: *f = fault_at(at, SIM_MANAGER, d->other, 0); break;
+    case 1:
+        *f = fault_at(at, SIM_SLOW_STORE, d->other, for_ns);
+        f->value_ns = stream_below(chance, 12 * SIM_S);
+        break;
+    case 2:
+    case 3:
+        *f = fault_at(0, SIM_LOSE_REPLY, d->who, 0);
+        f->point = stream_below(chance, 3) ? SIM_POINT_STORE : SIM_POINT_STORED;
+        f->when = (struct sim_when){.kind = SIM_AT_POINT,
+                                    .who = d->who,
+                                    .point = f->point,
+                                    .nth = 1 + (uint32_t)stream_below(chance, 12)};
+        break;
+    case 4: *f = fault_at(at, SIM_CRASH, d->other, for_ns); break;
+    default:
+        *f = fault_at(at, stream_below(chance, 2) ? SIM_CUT : SIM_DELAY, d->who, for_ns);
+        f->peer = "b*";
+        f->dir = (enum sim_dir)stream_below(chance, 3);
+        f->value_ns = stream_below(chance, 8 * SIM_S);
+    }
+}
+
 static void draw_drama(struct stream *chance, struct drama *d, size_t members, bool is_about_leases,
                        bool is_of_followers)
 {
@@ -172,6 +225,26 @@ static void draw_drama(struct stream *chance, struct drama *d, size_t members, b
     case 2: draw_unregister(chance, d, members); break;
     default: draw_lease_drama(chance, d, members, false);
     }
+}
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+/* Seeds that have failed in worlds without them stay without. */
+static unsigned parts_of(const struct run *r)
+{
+    struct stream chance = stream_of(r->seed, "safe", "parts");
+    if (getenv("SIM_PARTS"))
+        return (unsigned)number_from("SIM_PARTS", 0);
+    for (size_t i = 0; i < sizeof ONCE_FAILED / sizeof *ONCE_FAILED; i++)
+        if (ONCE_FAILED[i] == r->seed)
+            return r->wanted;
+    if (r->about != ANYTHING || r->is_uneven)
+        return r->wanted;
+    return r->wanted | (stream_below(&chance, 4) ? 0 : IN_KAFKA);
 }
 
 static void run(struct run *r)
@@ -193,8 +266,10 @@ static void run(struct run *r)
     char ids[MEMBERS_MAX][8], why[200];
     struct sim_config c;
     struct swarm swarm;
-    struct drama dramas[DRAMAS_MAX];
-    struct sim_fault faults[SWARM_FAULTS_MAX + 3 * DRAMAS_MAX];
+    struct drama dramas[DRAMAS_MAX], others[DRAMAS_MAX];
+    struct sim_fault faults[SWARM_FAULTS_MAX + 6 * DRAMAS_MAX];
+    unsigned parts = parts_of(r);
+    size_t other_count = 0;
     struct sim *sim;
     sim_config_init(&c);
     c.seed = r->seed;
@@ -208,6 +283,8 @@ static void run(struct run *r)
         c.topic_count = 2;
         draw_uneven(r->seed, members, c.member_count);
     }
+    if (parts & IN_KAFKA)
+        draw_offsets(r->seed, members, c.member_count);
     c.members = members;
     swarm_draw(&options, &c, &swarm);
     memcpy(faults, swarm.faults, swarm.count * sizeof *faults);
@@ -218,6 +295,13 @@ static void run(struct run *r)
         memcpy(&faults[c.fault_count], dramas[i].faults,
                dramas[i].count * sizeof *dramas[i].faults);
         c.fault_count += dramas[i].count;
+    }
+    struct stream more = stream_of(r->seed, "safe", "more");
+    for (size_t i = 0; parts & IN_KAFKA && i < 5; i++)
+        draw_manager_drama(&more, &others[other_count++], c.member_count);
+    for (size_t i = 0; i < other_count; i++) {
+        memcpy(&faults[c.fault_count], others[i].faults, others[i].count * sizeof *faults);
+        c.fault_count += others[i].count;
     }
     c.sinks = sinks;
     c.sink_count = 1;
@@ -242,12 +326,6 @@ static void run(struct run *r)
     for (int i = 0; i < CHECK_COUNT; i++)
         r->has_found[i] = check_result(check, (enum check_id)i).found > 0;
     check_free(check);
-}
-
-static uint64_t number_from(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
 /* A run without bugs. */
@@ -390,18 +468,22 @@ static void test_planted_bugs_are_found(void **state)
         unsigned bugs;
         const char *name;
         int about;
+        unsigned parts;
     } planted[] = {
-        {ZK_SAFE_BUG_LEASE_FROM_RECEIPT, "lease from receipt", LEASES},
-        {ZK_SAFE_BUG_LEASE_FROM_LAST_PROBE, "lease from the last probe", LEASES},
-        {ZK_SAFE_BUG_LEASE_ONE_WRITE, "probes of one write", FOLLOWERS},
-        {ZK_SAFE_BUG_LEASE_ON_READ, "lease on a follower's read", LEASES},
-        {ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION, "commit retried in a new session", ANYTHING},
+        {ZK_SAFE_BUG_LEASE_FROM_RECEIPT, "lease from receipt", LEASES, 0},
+        {ZK_SAFE_BUG_LEASE_FROM_LAST_PROBE, "lease from the last probe", LEASES, 0},
+        {ZK_SAFE_BUG_LEASE_ONE_WRITE, "probes of one write", FOLLOWERS, 0},
+        {ZK_SAFE_BUG_LEASE_ON_READ, "lease on a follower's read", LEASES, 0},
+        {ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION, "commit retried in a new session", ANYTHING, 0},
         {ZK_SAFE_BUG_CLAIM_BY_TEXT | ZK_SAFE_BUG_REGISTRATION_BY_TEXT,
-         "claim and registration told by text", ANYTHING},
-        {ZK_SAFE_BUG_REGISTRATIONS_BY_NAME, "registrations cached by name", ANYTHING},
-        {ZK_SAFE_BUG_VIEW_WITHOUT_SELF, "a view lacking oneself acted on", ANYTHING},
-        {ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN, "an unresolved create forgotten", ANYTHING},
-        {ZK_SAFE_BUG_RELEASE_BEFORE_DRAIN, "release before drain", ANYTHING},
+         "claim and registration told by text", ANYTHING, 0},
+        {ZK_SAFE_BUG_REGISTRATIONS_BY_NAME, "registrations cached by name", ANYTHING, 0},
+        {ZK_SAFE_BUG_VIEW_WITHOUT_SELF, "a view lacking oneself acted on", ANYTHING, 0},
+        {ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN, "an unresolved create forgotten", ANYTHING, 0},
+        {ZK_SAFE_BUG_RELEASE_BEFORE_DRAIN, "release before drain", ANYTHING, 0},
+        {ZK_SAFE_BUG_STORE_AFTER_LEASE, "a commit to Kafka after the lease", ANYTHING, IN_KAFKA},
+        {ZK_SAFE_BUG_RELEASE_BEFORE_STORED, "release before Kafka has stored", ANYTHING, IN_KAFKA},
+        {ZK_SAFE_BUG_ERROR_IS_NO_OFFSET, "Kafka's error taken for no offset", ANYTHING, IN_KAFKA},
     };
     uint64_t only = number_from("SIM_BUG", UINT64_MAX);
     (void)state;
@@ -411,7 +493,10 @@ static void test_planted_bugs_are_found(void **state)
         struct run r = {0};
         uint64_t seed = 1;
         for (; (only == UINT64_MAX || only == n) && seed <= 1000; seed++) {
-            r = (struct run){.seed = seed, .bugs = planted[n].bugs, .about = planted[n].about};
+            r = (struct run){.seed = seed,
+                             .bugs = planted[n].bugs,
+                             .about = planted[n].about,
+                             .wanted = planted[n].parts};
             run(&r);
             if (r.violations || !r.is_stable)
                 break;
@@ -419,7 +504,8 @@ static void test_planted_bugs_are_found(void **state)
         if (seed > 1000)
             fail_msg("not found in 1000 seeds: %s", planted[n].name);
         if (only == UINT64_MAX || only == n) /* it is the bug that was found, not the world */
-            expect_clean_run((struct run){.seed = seed, .about = planted[n].about});
+            expect_clean_run(
+                (struct run){.seed = seed, .about = planted[n].about, .wanted = planted[n].parts});
         if (only == UINT64_MAX || only == n)
             print_message("%s: seed %llu, %s\n", planted[n].name, (unsigned long long)seed,
                           r.violations ? r.first : r.why);

@@ -378,6 +378,101 @@ static void test_a_session_before_the_start(void **state)
     }
 }
 
+/* Offsets in Kafka: from the lease's first moment to its end, never back, and before the release;
+ * but what is carried out late binds nobody. The session is 0x33; its lease runs to 100 s. */
+static void test_stores(void **state)
+{
+#define STORE(o, sent, awaited)                                                                    \
+    {                                                                                              \
+        {"t", 0}, (o), -1, 0x33, (sent)*1000000000ull, (awaited)                                   \
+    }
+    static const struct topic_partition p = {"t", 0};
+    const struct trace_event begin[] = {
+        {.type = TRACE_RUN, .run = {.mode = "zookeeper:safe"}},
+        {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, "zookeeper:safe"}},
+        {.type = TRACE_ZK_SESSION, .zk_session = {"open", 0x33, ""}},
+        {.type = TRACE_LEASE, .lease = {0x33, 100000000000ull}},
+        {.type = TRACE_ZK_TXN,
+         .zk_txn = {.zxid = 1,
+                    .what = "create",
+                    .class_of = TRACE_CLASS_OWNER,
+                    .path = "/consumers/g/owners/t/0",
+                    .session = 0x33,
+                    .ephemeral_owner = 0x33,
+                    .parts = 1}},
+        {.type = TRACE_OWN_BEGIN, .own = {p, 0, ""}},
+        {.type = TRACE_DELIVER,
+         .deliver = {.p = p, .last = 9, .first_ns = 6000000000, .last_ns = 6000000000}},
+    };
+    const struct trace_event own_end = {.type = TRACE_OWN_END, .own = {p, 10, "release"}},
+                             drained = {.type = TRACE_PROCESSED, .processed = {p, 10}},
+                             release = {.type = TRACE_ZK_TXN,
+                                        .zk_txn = {.zxid = 2,
+                                                   .what = "delete",
+                                                   .class_of = TRACE_CLASS_OWNER,
+                                                   .path = "/consumers/g/owners/t/0",
+                                                   .session = 0x33,
+                                                   .ephemeral_owner = 0x33,
+                                                   .parts = 1}};
+    const struct {
+        const char *name;
+        struct trace_event events[6];
+        uint64_t t_s[6], found;
+    } cases[] = {
+        {"as it should be",
+         {{.type = TRACE_STORE, .store = STORE(5, 10, true)},
+          {.type = TRACE_STORE, .store = STORE(10, 20, true)},
+          own_end,
+          drained,
+          release},
+         {11, 21, 22, 23, 23},
+         0},
+        {"after the lease", {{.type = TRACE_STORE, .store = STORE(5, 101, true)}}, {102}, 1},
+        {"back",
+         {{.type = TRACE_STORE, .store = STORE(5, 10, true)},
+          {.type = TRACE_STORE, .store = STORE(4, 20, true)}},
+         {11, 21},
+         1},
+        {"back, of what was given up",
+         {{.type = TRACE_STORE, .store = STORE(5, 10, true)},
+          {.type = TRACE_STORE, .store = STORE(4, 9, false)},
+          {.type = TRACE_STORE, .store = STORE(4, 20, true)}},
+         {11, 12, 21},
+         0},
+        {"released before",
+         {{.type = TRACE_STORE, .store = STORE(5, 10, true)}, own_end, drained, release},
+         {11, 22, 23, 23},
+         1},
+        {"released without, after its time",
+         {{.type = TRACE_STORE, .store = STORE(5, 10, true)}, own_end, drained, release},
+         {11, 22, 23, 24},
+         0},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct check *c = check_new(NULL);
+        for (size_t k = 0; k < ARRAY_LEN(begin) + 6; k++) {
+            bool is_begin = k < ARRAY_LEN(begin);
+            size_t n = k - ARRAY_LEN(begin);
+            if (!is_begin && !cases[i].t_s[n])
+                break;
+            struct trace_event e = is_begin ? begin[k] : cases[i].events[n];
+            e.src = "m1";
+            e.m = k ? "m1" : NULL;
+            e.gs = e.seq = k;
+            e.t_ns = (is_begin ? k : cases[i].t_s[n]) * 1000000000ull;
+            check_take(&e, c);
+        }
+        assert_int_equal(check_finish(c), ZKC_OK);
+        struct check_result sf5 = check_result(c, CHECK_SF5);
+        if (sf5.found != cases[i].found || !sf5.checked)
+            fail_msg("%s: SF5 %" PRIu64 " of %" PRIu64 " (%s)", cases[i].name, sf5.found,
+                     sf5.checked, sf5.first ? sf5.first : "");
+        check_free(c);
+    }
+#undef STORE
+}
+
 #define TXN(z, s, what_, part_, parts_)                                                            \
     {                                                                                              \
         .type = TRACE_ZK_TXN, .zk_txn = {                                                          \
@@ -528,6 +623,7 @@ int main(void)
         cmocka_unit_test(test_is_told),
         cmocka_unit_test(test_waits_for_its_own_node),
         cmocka_unit_test(test_a_session_before_the_start),
+        cmocka_unit_test(test_stores),
         cmocka_unit_test(test_multi_and_sync),
         cmocka_unit_test(test_no_memory),
     };

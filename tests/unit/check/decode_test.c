@@ -92,6 +92,8 @@ static void test_round_trip(void **state)
         "4\",\"o0\":611,\"o1\":640,\"t0\":3,\"t1\":8,\"h\":\"77aa\"}",
         "{\"ev\":\"processed\",\"t\":9,\"src\":\"m1\",\"seq\":1,\"gs\":1,\"m\":\"m1\",\"p\":\"a/"
         "4\",\"o\":611}",
+        "{\"ev\":\"store\",\"t\":9,\"src\":\"b0\",\"seq\":1,\"gs\":1,\"m\":\"m1\",\"p\":\"a/"
+        "4\",\"o\":611,\"prev\":600,\"sid\":\"ff\",\"sent\":8,\"awaited\":true}",
         "{\"ev\":\"sample\",\"t\":9,\"src\":\"zk1\",\"seq\":1,\"gs\":1,\"role\":\"zk\",\"watches\":"
         "3,\"q\":1,\"ops\":{\"create\":2}}",
         "{\"ev\":\"viol\",\"t\":9,\"src\":\"check\",\"seq\":1,\"gs\":1,\"inv\":\"C3\",\"sev\":"

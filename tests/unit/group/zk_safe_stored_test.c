@@ -636,6 +636,39 @@ static void test_a_commit_gets_a_second_at_least(void **state)
     end(&r);
 }
 
+/* A partition that was to be given back without its commit, and is owned again since its release
+ * was lost: the next commit has its time again. */
+static void test_each_hand_over_has_its_time(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, COMMIT_TO_KAFKA, 0);
+    until_owned(&r);
+    consume(&r, 5);
+    r.w->is_kafka_silent = true;
+    unwant(&r);
+    pass_ms(&r, ZK_SAFE_HANDOVER_MS);
+    assert_non_null(strstr(r.m->last_notice, "Kafka has not confirmed the offset 5"));
+    safe_cut(r.m); /* the release has not been carried out */
+    safe_world_put(r.w, "/brokers/topics/t", "{\"version\":1,\"partitions\":{\"0\":[0]}}");
+    r.w->is_kafka_silent = false;
+    safe_connect(r.m);
+    safe_world_run_ms(r.w, 500);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(safe_owner(r.w, 0), r.m->session);
+    r.w->log_end[0] += 3;
+    consume(&r, 3);
+    r.w->is_kafka_silent = true;
+    unwant(&r);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_owner(r.w, 0), r.m->session);
+    r.w->is_kafka_silent = false;
+    safe_world_calm(r.w);
+    assert_int_equal(r.w->stored[0], r.m->held[0].finished);
+    assert_int_equal(safe_owner(r.w, 0), 0);
+    end(&r);
+}
+
 static void test_leaving_commits_and_ends_in_time(void **state)
 {
     (void)state;
@@ -707,6 +740,7 @@ int main(void)
         cmocka_unit_test(test_committed_before_the_release),
         cmocka_unit_test(test_silent_manager_does_not_block_the_hand_over),
         cmocka_unit_test(test_a_commit_gets_a_second_at_least),
+        cmocka_unit_test(test_each_hand_over_has_its_time),
         cmocka_unit_test(test_leaving_commits_and_ends_in_time),
         cmocka_unit_test(test_evicted_member_commits_first),
     };

@@ -11,6 +11,9 @@ struct heard {
     uint64_t last_event_ns;  /* notification to `who` */
     uint64_t late_ns;        /* the longest a notification was on its way to `who` */
     bool has_fault, has_heal;
+    char store_at[16]; /* the broker that has stored an offset last, and how long it took */
+    uint64_t store_ns;
+    bool is_given_up; /* nobody waited for that */
 };
 
 static struct heard heard;
@@ -25,6 +28,11 @@ static void hear(const struct trace_event *e, void *user)
         h->has_fault = true;
     if (e->type == TRACE_HEAL)
         h->has_heal = true;
+    if (e->type == TRACE_STORE) {
+        snprintf(h->store_at, sizeof h->store_at, "%s", e->src);
+        h->store_ns = e->t_ns - e->store.sent_ns;
+        h->is_given_up = !e->store.is_awaited;
+    }
     if (e->type == TRACE_ZK_TXN)
         h->commits++;
     if (!is_who)
@@ -45,6 +53,8 @@ static void hear(const struct trace_event *e, void *user)
                                            : "start");
 }
 
+static bool is_in_kafka; /* members are in safe mode, their offsets in Kafka */
+
 /* Settled at 20 s. What was heard before is forgotten. */
 static struct sim *settled(const char *who)
 {
@@ -55,8 +65,12 @@ static struct sim *settled(const char *who)
     struct sim *sim;
     char why[200];
     sim_config_init(&c);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
         sim_member_config_init(&members[i].config);
+        members[i].config.is_safe = is_in_kafka;
+        members[i].config.safe.offsets_in = COMMIT_TO_KAFKA;
+        members[i].config.auto_commit_interval_ms = is_in_kafka ? 1000 : 60000;
+    }
     members[2].start_ns = SIM_NEVER;
     c.topics = &topic;
     c.topic_count = 1;
@@ -419,6 +433,56 @@ static void test_unregister(void **state)
     sim_free(sim);
 }
 
+/* Whoever keeps the offsets, and wherever they were stored before: they are there. */
+static void test_manager(void **state)
+{
+    (void)state;
+    is_in_kafka = true;
+    struct sim *sim = settled("m1");
+    is_in_kafka = false;
+    for (int i = 0; i < 3; i++) {
+        char name[] = {'b', (char)('0' + i), 0};
+        struct sim_fault f = {.kind = SIM_MANAGER, .who = name};
+        if (sim->manager != i)
+            act(sim, &f);
+        assert_false(sim_do(sim, &f)); /* it is */
+        sim_run_until(sim, sim_now(sim) + 10 * SIM_S);
+        assert_string_equal(heard.store_at, name);
+    }
+    assert_in_range(sim->topics[0].logs[0].stored, 400, 500);
+    assert_true(sim_do(sim, &(struct sim_fault){.kind = SIM_CRASH, .who = "b2"}));
+    sim_run_until(sim, sim_now(sim) + 10 * SIM_S);
+    assert_string_not_equal(heard.store_at, "b2");
+    sim_heal(sim);
+    expect_stable(sim);
+    sim_free(sim);
+}
+
+/* It waits for the disk; from 5 s on it says that it was not in time, and stores it then. */
+static void test_slow_store(void **state)
+{
+    static const uint64_t times_ns[] = {2 * SIM_S, 7 * SIM_S};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(times_ns); i++) {
+        is_in_kafka = true;
+        struct sim *sim = settled("m1");
+        is_in_kafka = false;
+        char name[] = {'b', (char)('0' + sim->manager), 0};
+        act(sim, &(struct sim_fault){.kind = SIM_SLOW_STORE,
+                                     .who = name,
+                                     .value_ns = times_ns[i],
+                                     .for_ns = 20 * SIM_S});
+        sim_run_until(sim, 35 * SIM_S);
+        assert_in_range(heard.store_ns, times_ns[i], times_ns[i] + SIM_S);
+        assert_int_equal(heard.is_given_up, i);
+        sim_run_until(sim, 55 * SIM_S);
+        assert_true(heard.has_heal);
+        assert_in_range(heard.store_ns, 0, SIM_S);
+        expect_stable(sim);
+        sim_free(sim);
+    }
+}
+
 /* Clocks that run too fast: the same wait ends earlier. */
 static void test_clock_rate(void **state)
 {
@@ -476,6 +540,8 @@ int main(void)
         cmocka_unit_test(test_leader),
         cmocka_unit_test(test_clock_rate),
         cmocka_unit_test(test_unregister),
+        cmocka_unit_test(test_manager),
+        cmocka_unit_test(test_slow_store),
         cmocka_unit_test(test_every_kind_has_its_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,19 +34,22 @@ enum lease_probe {
 /* Bugs that tests and the simulator plant in zk_safe, to see that they are found. A set of bits;
  * 0 everywhere else. */
 enum zk_safe_bug {
-    ZK_SAFE_BUG_LEASE_FROM_RECEIPT = 1 << 0,    /* the lease counts from when answers are read */
-    ZK_SAFE_BUG_LEASE_FROM_LAST_PROBE = 1 << 1, /* from the last probe, not the last but one */
-    ZK_SAFE_BUG_LEASE_ONE_WRITE = 1 << 2,       /* probes of one write */
-    ZK_SAFE_BUG_LEASE_ON_READ = 1 << 3,         /* probes are reads, which any follower answers */
-    ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION = 1 << 4, /* a lost commit is sent again whatever session */
-    ZK_SAFE_BUG_CLAIM_BY_TEXT = 1 << 5,         /* an owner node is ours by what it contains */
-    ZK_SAFE_BUG_REGISTRATION_BY_TEXT = 1 << 6,  /* an id node is ours by its name */
-    ZK_SAFE_BUG_REGISTRATIONS_BY_NAME = 1 << 7, /* registrations are cached by name alone */
-    ZK_SAFE_BUG_VIEW_WITHOUT_SELF = 1 << 8,     /* a view that lacks us is acted on */
-    ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN = 1 << 9,  /* a claim of unknown outcome is forgotten */
-    ZK_SAFE_BUG_RELEASE_BEFORE_DRAIN = 1 << 10, /* the node goes before the gate is closed */
+    ZK_SAFE_BUG_LEASE_FROM_RECEIPT = 1 << 0,     /* the lease counts from when answers are read */
+    ZK_SAFE_BUG_LEASE_FROM_LAST_PROBE = 1 << 1,  /* from the last probe, not the last but one */
+    ZK_SAFE_BUG_LEASE_ONE_WRITE = 1 << 2,        /* probes of one write */
+    ZK_SAFE_BUG_LEASE_ON_READ = 1 << 3,          /* probes are reads, which any follower answers */
+    ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION = 1 << 4,  /* a lost commit is sent again whatever session */
+    ZK_SAFE_BUG_CLAIM_BY_TEXT = 1 << 5,          /* an owner node is ours by what it contains */
+    ZK_SAFE_BUG_REGISTRATION_BY_TEXT = 1 << 6,   /* an id node is ours by its name */
+    ZK_SAFE_BUG_REGISTRATIONS_BY_NAME = 1 << 7,  /* registrations are cached by name alone */
+    ZK_SAFE_BUG_VIEW_WITHOUT_SELF = 1 << 8,      /* a view that lacks us is acted on */
+    ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN = 1 << 9,   /* a claim of unknown outcome is forgotten */
+    ZK_SAFE_BUG_RELEASE_BEFORE_DRAIN = 1 << 10,  /* the node goes before the gate is closed */
+    ZK_SAFE_BUG_STORE_AFTER_LEASE = 1 << 11,     /* commits to Kafka do not ask for the lease */
+    ZK_SAFE_BUG_RELEASE_BEFORE_STORED = 1 << 12, /* a release does not wait for Kafka */
+    ZK_SAFE_BUG_ERROR_IS_NO_OFFSET = 1 << 13,    /* Kafka's refusal counts as "nothing stored" */
 };
-#define ZK_SAFE_BUG_COUNT 11
+#define ZK_SAFE_BUG_COUNT 14
 
 /* The name of the bug of this number, as in --plant: "lease-from-receipt", ... Static. */
 const char *zk_safe_bug_name(unsigned number);

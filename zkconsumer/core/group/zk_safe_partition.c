@@ -279,7 +279,7 @@ void safe_open(struct zk_safe *m, struct safe_partition *p, int64_t position,
     assert(!p->is_open);
     p->is_open = true;
     p->is_drained = p->is_void = p->is_asked = false;
-    p->deadline_ms = INT64_MAX;
+    p->deadline_ms = p->stored.deadline_ms = INT64_MAX;
     p->claim = ++m->claims_made;
     struct group_claim claim = {.topic = p->topic->name,
                                 .partition = p->partition,

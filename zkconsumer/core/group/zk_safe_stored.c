@@ -31,6 +31,8 @@ static int64_t until_ms(const struct group_offset *offset, const void *owner)
     const struct safe_partition *p = safe_find(m, bytes_of_text(offset->topic), offset->partition);
     bool is_asked = p && p->stored.state == STORED_ASKED && !p->stored.is_fetch;
     bool may_be_sent = is_asked && is_held(p) && m->session_id != 0 && m->phase < CLOSING;
+    if (may_be_sent && safe_has_bug(m, ZK_SAFE_BUG_STORE_AFTER_LEASE))
+        return INT64_MAX;
     return may_be_sent ? lease_end_ms(&m->lease) : INT64_MIN;
 }
 
@@ -135,7 +137,7 @@ static void fetched(struct zk_safe *m, struct safe_partition *p, struct group_ou
 {
     struct safe_stored *k = &p->stored;
     k->state = STORED_IDLE;
-    if (k->kafka_error != KAFKA_ERR_NONE) {
+    if (k->kafka_error != KAFKA_ERR_NONE && !safe_has_bug(m, ZK_SAFE_BUG_ERROR_IS_NO_OFFSET)) {
         if (!k->is_told)
             group_notice(out, 3, "offset", ZKC_ERR_BROKER,
                          "[%s,%d]: the offset that Kafka keeps cannot be fetched: %s; trying again",
@@ -164,7 +166,8 @@ void safe_act_stored(struct zk_safe *m, struct safe_partition *p, struct group_o
     bool is_needed = p->state == HELD ? !k->is_known && safe_wants(m, p) : safe_store_is_due(p);
     if (k->state != STORED_IDLE || !is_needed)
         return;
-    bool is_late = k->is_known && m->now_ms >= lease_end_ms(&m->lease);
+    bool is_late = k->is_known && m->now_ms >= lease_end_ms(&m->lease) &&
+                   !safe_has_bug(m, ZK_SAFE_BUG_STORE_AFTER_LEASE);
     int64_t at_ms = is_late ? m->now_ms + GROUP_RESEND_MS : k->retry_at_ms;
     if (is_late || m->now_ms < at_ms)
         safe_wake(m, at_ms);
@@ -210,7 +213,7 @@ static void give_up(struct zk_safe *m, struct safe_partition *p, struct group_ou
 bool safe_store_is_over(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     struct safe_stored *k = &p->stored;
-    if (!safe_store_is_due(p))
+    if (!safe_store_is_due(p) || safe_has_bug(m, ZK_SAFE_BUG_RELEASE_BEFORE_STORED))
         return true;
     if (k->deadline_ms == INT64_MAX) {
         int64_t least_ms = m->now_ms + SAFE_STORE_MS;
