@@ -238,10 +238,10 @@ def serves(t, broker):
 
 @quick
 def test_idle_connections_are_closed(t):
-    broker = started(t, {"connections.max.idle.ms": 500})
+    broker = started(t, {"connections.max.idle.ms": 1000})
     idle, waiting = link(t, broker), link(t, broker)
     idle.ask(wire.metadata("t"))
-    waiting.send(wire.fetch("t", 0, 0, max_wait_ms=2000, min_bytes=1))
+    waiting.send(wire.fetch("t", 0, 0, max_wait_ms=2500, min_bytes=1))
     assert idle.is_closed()
     assert wire.fetched(waiting.receive()[1], "t") == (0, 0, b"")  # it waited for us
 

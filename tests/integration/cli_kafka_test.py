@@ -177,9 +177,9 @@ def test_silence_and_kafkas_spellings(t):
                       % cluster.zookeeper_connect)
     done = run("zkconsumer", "consume", "--topic", "t", "--consumer.config", config, "--from-beginning",
                "--property", "print.key=true", "--property", "key.separator=|",
-               "--property", "line.separator=;", "--timeout-ms=500")
+               "--property", "line.separator=;", "--timeout-ms=2000")
     assert (done.returncode, done.stdout) == (0, "k0|m-0-0;k1|m-0-1;k2|m-0-2;"), done
-    assert "no message for 500 ms" in done.stderr, done.stderr
+    assert "no message for 2000 ms" in done.stderr, done.stderr
     assert offsets(cluster, "g") == {0: 3}
 
 

@@ -221,6 +221,7 @@ def test_named_groups_are_kept(t):
         process = consume(t, world, *words)
         wait_for(lambda: "assigned" in told(process), "the assignment")
         member, = world.zk.get_children("/consumers/%s/ids" % name)
+        wait_for(lambda name=name: world.zk.exists("/consumers/%s/owners/t/0" % name), "the claim, if they come singly")
         expect(world.zk.get("/consumers/%s/owners/t/0" % name)[0].decode(), member + "-0")
         expect(process.stop(signal.SIGTERM), 0)
         expect(world.zk.get_children("/consumers/%s/ids" % name), [])

@@ -195,6 +195,8 @@ def test_zookeeper_outage(t):
     produced |= producer.send_numbered("t", 4, 5)
     seen = len(members.messages())
     time.sleep(max(0, down + 10 - time.monotonic()))
+    if t.mode == "compat":
+        members.wait_for_messages(60)
     expect("messages in the end", len(members.messages()), t.by_mode(compat=60, safe=seen))
     lines = members.log_lines("a")[before:]
     causes = {(facility, text[:40]) for _, facility, text in lines}

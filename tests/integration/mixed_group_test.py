@@ -166,6 +166,7 @@ def stale_offset(t, owner, heir):
     world = World(t, 2)
     rarely = {"auto.commit.interval.ms": 60000}
     owner(world, "c1", properties=rarely)
+    wait_for_progress(world)  # in both: there is something to commit
     commits = world.proxy.hold("c1", None, "/consumers/g/offsets/t/0")
     claims = world.proxy.hold("c2", "create", "/consumers/g/owners/t/1")
     heir(world, "c2", properties=rarely, wait=False)
@@ -254,9 +255,9 @@ def test_thread_order(t):
     assert [owners[p] for p in (1, 2, 5, 6)] == ["g_h1-1", "g_h1-1-0", "g_h1-10", "g_h1-2"], owners
     java.close_wait("h1")
     world.group.wait_for_exact_owners("t", range_layout(7, threads[11:]))
-    world.traffic.stop()
     wait_for(lambda: {m.partition for m in ours.messages() if m.topic == "t"} == set(range(7)),
              "messages of every partition")
+    world.traffic.stop()
     ours.finish()
 
 

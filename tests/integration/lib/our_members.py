@@ -108,6 +108,14 @@ class OurMembers(JavaMembers):
                 result.append((words[0], owned))
         return result
 
+    def held(self, name, topic):
+        """The partitions of the topic that the rebalance callback has given it and not taken back."""
+        held = set()
+        for kind, owned in self.rebalances(name):
+            of_topic = {partition for of, partition in owned if of == topic}
+            held = held | of_topic if kind == "assign" else held - of_topic
+        return held
+
     def log_lines(self, name=None):
         """(level, facility, text) of the log callback."""
         result = []
