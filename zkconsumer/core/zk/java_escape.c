@@ -1,4 +1,5 @@
 #include "zkconsumer/core/zk/java_regex_parts.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static struct regex_escape set_of(struct regex_set *set)
 
 static struct regex_escape words(const char *text)
 {
-    struct regex_escape e = {.type = REGEX_ESCAPE_TEXT};
+    struct regex_escape e = {.type = REGEX_ESCAPE_TEXT, .width = regex_no_width};
     snprintf(e.text, sizeof e.text, "%s", text);
     return e;
 }
@@ -118,11 +119,13 @@ static struct regex_escape utf16(struct regex_scan *s)
  * nothing matches. */
 static struct regex_escape reference(struct regex_scan *s, size_t group)
 {
-    struct regex_escape e = {.type = REGEX_ESCAPE_TEXT};
+    struct regex_escape e = {.type = REGEX_ESCAPE_TEXT, .width = regex_no_width};
     bool exists = group <= s->groups_total;
     bool is_caseless = regex_has(s, REGEX_I);
+    e.width.is_bounded = false;
     if (exists)
-        snprintf(e.text, sizeof e.text, is_caseless ? "(?i:\\g{%zu})" : "(?:\\g{%zu})", group);
+        snprintf(e.text, sizeof e.text,
+                 is_caseless ? "(?i:\\g{%" PRIu32 "})" : "(?:\\g{%" PRIu32 "})", s->numbers[group]);
     else
         snprintf(e.text, sizeof e.text, "(?!)");
     return e;
@@ -156,16 +159,26 @@ static struct regex_escape named_reference(struct regex_scan *s)
 
 /* Between what is of a word and what is not. Java 17 takes all letters for words, Java 19 and later
  * those of ASCII; names of topics have no others. \b{g} is the end of what a reader takes for a
- * character; any other brace is a repetition. */
+ * character: of ASCII that is anywhere but in \r\n. Any other brace is a repetition. */
 static struct regex_escape boundary(struct regex_scan *s, uint32_t c)
 {
 #define WORD "[\\p{L}\\p{Nd}_]"
     if (c == 'B')
         return words("(?:(?<=" WORD ")(?=" WORD ")|(?<!" WORD ")(?!" WORD "))");
-    if (regex_peek(s) == '{' && regex_char(s, s->at + 1) == 'g')
-        return failed(s, "\\b{g} has no translation");
+    if (regex_peek(s) == '{' && regex_char(s, s->at + 1) == 'g') {
+        s->at += 2;
+        return regex_read(s) == '}' ? words("(?!(?<=\\r)\\n)") : failed(s, "\\b{g without its end");
+    }
     return words("(?:(?<=" WORD ")(?!" WORD ")|(?<!" WORD ")(?=" WORD "))");
 #undef WORD
+}
+
+static struct regex_escape wide(const char *text, int32_t least, int32_t most, bool is_fixed)
+{
+    struct regex_escape e = words(text);
+    e.width = (struct regex_width){
+        .least = least, .most = most, .is_bounded = true, .is_fixed = is_fixed, .is_odd = true};
+    return e;
 }
 
 /* What stands for a place or for several characters, and is not known in classes. */
@@ -177,8 +190,8 @@ static struct regex_escape place(struct regex_scan *s, uint32_t c)
     case 'B':
     case 'b': return boundary(s, c);
     case 'k': return named_reference(s);
-    case 'R': return words("(?:\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])");
-    case 'X': return words("(?:\\X)");
+    case 'R': return wide("(?:\\r\\n|[\\n-\\r\\x{85}\\x{2028}\\x{2029}])", 1, 2, true);
+    case 'X': return wide("(?:\\X)", 1, 0, false); /* Java forgets the other number */
     case 'Z': return words(regex_has(s, REGEX_D) ? regex_line_end_unix : regex_line_end);
     case 'z': return words("(?:\\z)");
     }
@@ -210,6 +223,30 @@ static struct regex_escape shorthand(struct regex_scan *s, uint32_t c)
     return failed(s, "an escape that Java does not know");
 }
 
+/* \N{name}: in any case, without what is blank around it. */
+static struct regex_escape by_name(struct regex_scan *s)
+{
+    char name[32];
+    size_t len = 0, first, end;
+    uint32_t c;
+    if (regex_read(s) != '{')
+        return failed(s, "\\N without a name");
+    for (first = s->at; regex_read(s) != '}';)
+        if (s->at >= s->len)
+            return failed(s, "\\N without its end");
+    for (end = s->at - 1; first < end && s->text[first] <= ' '; first++)
+        ;
+    while (end > first && s->text[end - 1] <= ' ')
+        end--;
+    for (; first < end && len + 1 < sizeof name; first++) {
+        c = s->text[first];
+        name[len++] = (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c < 128 ? c : '?');
+    }
+    name[first < end ? 0 : len] = '\0'; /* none has so many characters */
+    return regex_character_by_name(name, &c) ? character(c)
+                                             : failed(s, "the name of no character, in one word");
+}
+
 static bool is_one_of(const char *set, uint32_t c)
 {
     return c && c < 128 && strchr(set, (int)c);
@@ -227,7 +264,7 @@ struct regex_escape regex_escape(struct regex_scan *s, bool is_in_class, bool is
                            : place(s, c);
     switch (c) {
     case '0': return octal(s);
-    case 'N': return failed(s, "characters by name have no translation");
+    case 'N': return by_name(s);
     case 'a': return character(7);
     case 'c': return s->at < s->len ? character(regex_read(s) ^ 64) : failed(s, "\\c at the end");
     case 'e': return character(27);

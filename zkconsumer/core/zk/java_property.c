@@ -1,6 +1,7 @@
 /* \p{...}: what Java calls by name, as items of PCRE2's classes. Sources: java.util.regex's
  * CharPredicates, java.lang.Character's methods. */
 #include "zkconsumer/core/zk/java_regex_parts.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,13 +104,6 @@ static const struct property posix[] = {
     {"print", "^\\p{Zl}\\p{Zp}\\p{Cc}\\p{Cs}\\p{Cn}", NULL},
 };
 
-/* The first two blocks have most of what is written; \p{InGreek} would need a list of all. */
-static const struct property blocks[] = {
-    {"basiclatin", "\\x{0}-\\x{7f}", NULL},          {"basic_latin", "\\x{0}-\\x{7f}", NULL},
-    {"latin1supplement", "\\x{80}-\\x{ff}", NULL},   {"latin-1supplement", "\\x{80}-\\x{ff}", NULL},
-    {"latin_1_supplement", "\\x{80}-\\x{ff}", NULL},
-};
-
 struct table {
     const struct property *rows;
     size_t count;
@@ -177,13 +171,17 @@ static void lower(char *text)
             *text = (char)(*text | 0x20);
 }
 
-static struct regex_set *block(struct regex_scan *s, char *name)
+static struct regex_set *block(struct regex_scan *s, const char *name)
 {
-    lower(name);
-    struct regex_set *set = find(s, TABLE(blocks), name);
-    if (!set)
-        regex_fail(s, "this block of Unicode has no translation");
-    return set;
+    uint32_t first, last;
+    if (!regex_block(name, &first, &last)) {
+        regex_fail(s, "no block of Unicode has this name");
+        return NULL;
+    }
+    if (first > last)
+        return regex_set_not(s, regex_set_items(s, "\\x{0}-\\x{10ffff}"));
+    char *items = arena_format(s->arena, "\\x{%" PRIx32 "}-\\x{%" PRIx32 "}", first, last);
+    return items ? regex_set_items(s, items) : NULL;
 }
 
 static struct regex_set *by_key(struct regex_scan *s, char *key, char *value)

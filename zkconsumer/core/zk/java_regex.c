@@ -6,6 +6,7 @@
 
 #define ARENA_BYTES_MAX (16 << 20)
 #define REPEAT_MAX      65535 /* PCRE2's; no name of a topic is as long */
+#define GROUPS_MAX      256   /* one of them matches nothing then: a name has at most 255 */
 
 #define LINE_ENDS "\\n\\r\\x{85}\\x{2028}\\x{2029}"
 
@@ -111,16 +112,18 @@ char *regex_group_name(struct regex_scan *s, uint32_t c)
 
 /* ---- quantifiers ---- */
 
-static void write_kind(struct regex_scan *s, uint32_t c)
+static void write_kind(struct regex_scan *s, uint32_t c, struct regex_quantifier *q)
 {
+    q->is_lazy = c == '?';
+    q->is_possessive = c == '+';
     if (c != '?' && c != '+')
         return;
-    buf_append_byte(s->out, (uint8_t)c); /* lazy, possessive */
+    buf_append_byte(s->out, (uint8_t)c);
     regex_next(s);
 }
 
 /* From '{' on: {n}, {n,}, {n,m}. */
-static bool counted(struct regex_scan *s)
+static bool counted(struct regex_scan *s, struct regex_quantifier *q, int64_t max)
 {
     s->at++; /* what follows stands at once: Java's skip() */
     int64_t least = 0, most = 0;
@@ -145,41 +148,50 @@ static bool counted(struct regex_scan *s)
         return regex_fail(s, "a repetition without its end");
     if (most < least)
         return regex_fail(s, "a repetition of less than its least");
-    if (least > REPEAT_MAX)
-        least = REPEAT_MAX;
-    if (most > REPEAT_MAX)
-        most = REPEAT_MAX;
+    *q = (struct regex_quantifier){.repeat = REGEX_COUNTED,
+                                   .least = (int32_t)least,
+                                   .most = is_open ? INT32_MAX : (int32_t)most};
+    if (least == 0 && most == 1 && !is_open)
+        q->repeat = REGEX_MAYBE;
+    if (least > max)
+        least = max;
+    if (most > max)
+        most = max;
     if (is_open)
         buf_appendf(s->out, "{%" PRId64 ",}", least);
     else
         buf_appendf(s->out, "{%" PRId64 ",%" PRId64 "}", least, most);
-    write_kind(s, regex_peek(s));
+    write_kind(s, regex_peek(s), q);
     return true;
 }
 
-static bool closure(struct regex_scan *s)
+/* `max`: a larger number is the same. */
+static bool closure(struct regex_scan *s, struct regex_quantifier *q, int64_t max)
 {
     uint32_t c = regex_peek(s);
+    *q = (struct regex_quantifier){.repeat = REGEX_ONCE};
     if (c == '{')
-        return counted(s);
+        return counted(s, q, max);
     if (c != '?' && c != '*' && c != '+')
         return true;
+    q->repeat = c == '?' ? REGEX_MAYBE : REGEX_COUNTED;
+    q->least = c == '+';
+    q->most = INT32_MAX;
     buf_append_byte(s->out, (uint8_t)c);
-    write_kind(s, regex_next(s));
+    write_kind(s, regex_next(s), q);
     return true;
 }
 
 /* Java matches each turn of a possessive group for itself; PCRE2 goes back into the first of
  * (a|ab){2}+ when the second fails. So what was written from `from` on becomes atomic. */
-static bool group_closure(struct regex_scan *s, size_t from)
+static bool group_closure(struct regex_scan *s, size_t from, struct regex_quantifier *q)
 {
     static const char atomic[] = "(?>";
     size_t to = s->out->len;
-    if (!closure(s))
+    if (!closure(s, q, GROUPS_MAX))
         return false;
     struct buf *out = s->out;
-    bool is_possessive = out->len > to + 1 && out->data[out->len - 1] == '+';
-    if (!is_possessive || !buf_reserve(out, sizeof atomic))
+    if (!q->is_possessive || !buf_reserve(out, sizeof atomic))
         return true;
     size_t shift = sizeof atomic - 1;
     memmove(out->data + to + shift + 1, out->data + to, out->len - to);
@@ -200,6 +212,7 @@ static unsigned flag_of(uint32_t c)
     case 'i': return REGEX_I;
     case 'm': return REGEX_M;
     case 's': return REGEX_S;
+    case 'c': return REGEX_CANON;
     case 'd': return REGEX_D;
     case 'u': return REGEX_U;
     case 'x': return REGEX_X;
@@ -208,17 +221,21 @@ static unsigned flag_of(uint32_t c)
     return 0;
 }
 
-static bool take_flags(struct regex_scan *s)
+static void take_flags(struct regex_scan *s)
 {
     uint32_t c = regex_peek(s);
     for (; flag_of(c); c = regex_next(s))
         s->flags |= flag_of(c);
-    if (c == 'c')
-        return regex_fail(s, "canonical equivalence has no translation");
     if (c == '-')
         for (c = regex_next(s); flag_of(c); c = regex_next(s))
             s->flags &= ~flag_of(c);
-    return true;
+}
+
+static void open_group(struct regex_scan *s)
+{
+    s->groups++;
+    s->numbers[s->groups] = (uint32_t)(s->groups + s->extra);
+    buf_append_text(s->out, "(");
 }
 
 static bool name_group(struct regex_scan *s, uint32_t first)
@@ -230,38 +247,86 @@ static bool name_group(struct regex_scan *s, uint32_t first)
     for (const struct regex_group_name *n = s->names; n; n = n->next)
         if (strcmp(n->name, name) == 0)
             return regex_fail(s, "a name that another group has");
-    *entry = (struct regex_group_name){.name = name, .group = ++s->groups, .next = s->names};
+    open_group(s);
+    *entry = (struct regex_group_name){.name = name, .group = s->groups, .next = s->names};
     s->names = entry;
-    buf_append_text(s->out, "(");
+    return true;
+}
+
+struct opened {
+    enum {
+        OPENED_GROUP,
+        OPENED_FLAGS, /* (?flags), which is no group */
+        OPENED_ATOMIC,
+        OPENED_LOOK,
+        OPENED_BEHIND,
+    } type;
+    bool is_negative;
+    size_t behind, groups; /* looking behind: which one it is, and groups before it */
+    uint32_t rest;         /* the number of its group, when its length varies */
+};
+
+/* That it varies is known in the second pass. */
+static void open_behind(struct regex_scan *s, struct opened *o)
+{
+    o->type = OPENED_BEHIND;
+    o->behind = s->behinds++;
+    o->groups = s->groups;
+    if (!s->is_second || !s->is_varying[o->behind])
+        return;
+    s->extra++;
+    o->rest = (uint32_t)(s->groups + s->extra);
+}
+
+static bool close_behind(struct regex_scan *s, const struct opened *o, size_t from)
+{
+    if (!s->width.is_bounded)
+        return regex_fail(s, "what is looked for behind has no largest length");
+    if (!regex_behind_varies(s->width)) {
+        buf_append_text(s->out, ")");
+        return true;
+    }
+    if (s->is_second)
+        return regex_behind_write(s, from, o->rest, o->is_negative);
+    s->is_varying[o->behind] = true;
+    s->extra++;
+    for (size_t group = o->groups + 1; group <= s->groups; group++)
+        s->numbers[group]++;
     return true;
 }
 
 /* After "(?<": a look behind, or a name. */
-static bool open_angle(struct regex_scan *s)
+static bool open_angle(struct regex_scan *s, struct opened *o)
 {
     uint32_t c = regex_read(s);
     if (c != '=' && c != '!')
         return name_group(s, c);
-    buf_appendf(s->out, "(?<%c", (char)c);
+    o->is_negative = c == '!';
+    open_behind(s, o);
+    if (!o->rest)
+        buf_appendf(s->out, "(?<%c", (char)c);
     return true;
 }
 
-/* After "(?". *is_flags: it was (?flags), and no group. */
-static bool open_special(struct regex_scan *s, bool *is_flags)
+/* After "(?". */
+static bool open_special(struct regex_scan *s, struct opened *o)
 {
     uint32_t c = regex_char(s, s->at++);
     switch (c) {
     case ':':
     case '=':
     case '!':
-    case '>': buf_appendf(s->out, "(?%c", (char)c); return true;
-    case '<': return open_angle(s);
+    case '>':
+        o->type = c == ':' ? OPENED_GROUP : c == '>' ? OPENED_ATOMIC : OPENED_LOOK;
+        buf_appendf(s->out, "(?%c", (char)c);
+        return true;
+    case '<': return open_angle(s, o);
     }
     s->at--;
-    if (!take_flags(s))
-        return false;
+    take_flags(s);
     c = regex_read(s);
-    *is_flags = c == ')';
+    if (c == ')')
+        o->type = OPENED_FLAGS;
     if (c != ':' && c != ')')
         return regex_fail(s, "an unknown kind of group");
     if (c == ':')
@@ -269,47 +334,77 @@ static bool open_special(struct regex_scan *s, bool *is_flags)
     return true;
 }
 
-static bool group(struct regex_scan *s)
+static bool group_body(struct regex_scan *s, const struct opened *o, size_t from)
 {
-    unsigned flags = s->flags;
-    size_t from = s->out->len;
-    bool is_flags = false;
-    if (++s->depth > JAVA_REGEX_DEPTH_MAX)
-        return regex_fail(s, "groups too deep in one another");
-    if (regex_next(s) == '?') {
-        s->at++;
-        if (!open_special(s, &is_flags))
-            return false;
-    } else {
-        s->groups++;
-        buf_append_text(s->out, "(");
-    }
-    s->depth -= is_flags;
-    if (is_flags)
-        return true; /* they hold to the end of the group around */
     if (!expression(s))
         return false;
     if (regex_read(s) != ')')
         return regex_fail(s, "a group without its end");
+    if (o->type == OPENED_BEHIND)
+        return close_behind(s, o, from);
     buf_append_text(s->out, ")");
+    return true;
+}
+
+static bool group(struct regex_scan *s)
+{
+    unsigned flags = s->flags;
+    size_t from = s->out->len;
+    struct regex_width before = s->width;
+    struct regex_quantifier q;
+    struct opened o = {.type = OPENED_GROUP};
+    if (++s->depth > JAVA_REGEX_DEPTH_MAX)
+        return regex_fail(s, "groups too deep in one another");
+    if (regex_next(s) == '?') {
+        s->at++;
+        if (!open_special(s, &o))
+            return false;
+    } else {
+        open_group(s);
+    }
+    s->depth -= o.type == OPENED_FLAGS;
+    if (o.type == OPENED_FLAGS)
+        return true; /* they hold to the end of the group around */
+    s->width = regex_no_width;
+    if (!group_body(s, &o, from))
+        return false;
+    bool is_look = o.type == OPENED_LOOK || o.type == OPENED_BEHIND;
+    struct regex_width of = is_look ? regex_no_width : s->width;
     s->flags = flags;
     s->depth--;
-    return group_closure(s, from);
+    if (!group_closure(s, from, &q))
+        return false;
+    s->width = regex_width_then(before, of, q, o.type == OPENED_GROUP);
+    return true;
 }
 
 /* ---- sequences ---- */
 
-static bool escaped(struct regex_scan *s)
+/* Java's nodes for one character, and, with the flag c, for those of a set: it forgets to say how
+ * long the latter are at most. */
+static const struct regex_width one_character = {1, 1, true, true, false, false},
+                                canonical_set = {1, 0, true, false, false, false};
+
+static bool write_set(struct regex_scan *s, const struct regex_set *set, struct regex_width *width)
+{
+    if (!set)
+        return false;
+    regex_set_write(s, set);
+    if (regex_has(s, REGEX_CANON))
+        *width = canonical_set;
+    return true;
+}
+
+static bool escaped(struct regex_scan *s, struct regex_width *width)
 {
     uint32_t c = regex_char(s, s->at + 1);
     if (c == 'p' || c == 'P') {
         s->at++;
-        struct regex_set *set = regex_property(s);
-        if (set)
-            regex_set_write(s, set);
-        return set;
+        return write_set(s, regex_property(s), width);
     }
     struct regex_escape e = regex_escape(s, false, false);
+    if (e.type == REGEX_ESCAPE_TEXT)
+        *width = e.width;
     switch (e.type) {
     case REGEX_ESCAPE_FAILED: return false;
     case REGEX_ESCAPE_CHAR: regex_set_write(s, regex_set_single(s, e.c)); break;
@@ -349,21 +444,14 @@ static void dot(struct regex_scan *s)
         buf_append_text(s->out, regex_has(s, REGEX_D) ? "[^\\n]" : "[^" LINE_ENDS "]");
 }
 
-static bool class(struct regex_scan *s)
-{
-    struct regex_set *set = regex_class(s);
-    if (set)
-        regex_set_write(s, set);
-    return set;
-}
-
 /* One atom, without its quantifier. Java's atoms are runs of characters, but a quantifier takes the
  * last one only. */
-static bool atom(struct regex_scan *s, uint32_t c)
+static bool atom(struct regex_scan *s, uint32_t c, struct regex_width *width)
 {
+    *width = c == '^' || c == '$' || c == '{' ? regex_no_width : one_character;
     switch (c) {
-    case '[': return class(s);
-    case '\\': return escaped(s);
+    case '[': return write_set(s, regex_class(s), width);
+    case '\\': return escaped(s, width);
     case '^': caret(s); return true;
     case '$': dollar(s); return true;
     case '.': dot(s); return true;
@@ -377,13 +465,27 @@ static bool atom(struct regex_scan *s, uint32_t c)
     return true;
 }
 
+static bool repeated_atom(struct regex_scan *s, uint32_t c)
+{
+    struct regex_width of;
+    struct regex_quantifier q;
+    if (!atom(s, c, &of) || !closure(s, &q, REPEAT_MAX))
+        return false;
+    bool is_character = of.least == 1 && of.most == 1;
+    if (is_character && q.repeat == REGEX_COUNTED && q.most == INT32_MAX && !q.is_lazy &&
+        !q.is_possessive)
+        q.repeat = REGEX_GREEDY;
+    s->width = regex_width_then(s->width, of, q, false);
+    return true;
+}
+
 static bool sequence(struct regex_scan *s)
 {
     for (;;) {
         uint32_t c = regex_peek(s);
         if (s->at >= s->len || c == '|' || c == ')')
             return true;
-        bool ok = c == '(' ? group(s) : atom(s, c) && closure(s);
+        bool ok = c == '(' ? group(s) : repeated_atom(s, c);
         if (!ok || s->out->failed || s->arena->failed)
             return false;
     }
@@ -391,9 +493,13 @@ static bool sequence(struct regex_scan *s)
 
 static bool expression(struct regex_scan *s)
 {
-    for (;;) {
+    struct regex_width either = regex_no_width;
+    for (bool is_first = true;; is_first = false) {
+        s->width = regex_no_width;
         if (!sequence(s))
             return false;
+        either = is_first ? s->width : regex_width_either(either, s->width);
+        s->width = either;
         if (regex_peek(s) != '|')
             return true;
         regex_next(s);
@@ -403,7 +509,7 @@ static bool expression(struct regex_scan *s)
 
 static bool whole(struct regex_scan *s)
 {
-    s->at = s->groups = 0;
+    s->at = s->groups = s->extra = s->behinds = 0;
     s->flags = s->depth = 0;
     s->names = NULL;
     if (!expression(s))
@@ -473,7 +579,9 @@ static bool decode(struct regex_scan *s, struct bytes regex)
 {
     uint32_t *chars = arena_alloc_array(s->arena, regex.len, sizeof *chars);
     uint32_t *plain = arena_alloc_array(s->arena, 4 * regex.len + 4, sizeof *plain);
-    if (!chars || !plain)
+    s->numbers = arena_alloc_array(s->arena, regex.len + 1, sizeof *s->numbers);
+    s->is_varying = arena_alloc_array(s->arena, regex.len + 1, sizeof *s->is_varying);
+    if (!chars || !plain || !s->numbers || !s->is_varying)
         return false;
     struct quoting q = {.from = chars, .to = plain};
     while (regex.len) {
@@ -501,7 +609,8 @@ static struct why_quote rest_of(const struct regex_scan *s)
 
 static enum zkc_err say_why(const struct regex_scan *s, const char *regex, struct why *why)
 {
-    if (s->reason) {
+    bool is_full = s->out->failed || s->arena->failed;
+    if (s->reason && !is_full) {
         why_set(why, "regular expression \"%s\": at character %zu, \"%s\": %s",
                 why_quote(bytes_of_text(regex)).text, s->reason_at + 1, rest_of(s).text, s->reason);
         return ZKC_ERR_CORRUPT;
@@ -520,10 +629,11 @@ enum zkc_err zk_java_regex_translate(const char *regex, struct buf *out, struct 
     struct regex_scan s = {.out = out, .arena = &arena};
     size_t from = out->len;
     why_clear(why);
-    /* Twice: whether a reference leads to a group is known at the end only. */
+    /* Twice: whether a reference leads to a group, and to which here, is known at the end only. */
     bool ok = decode(&s, bytes_of_text(regex)) && whole(&s);
     if (ok) {
         s.groups_total = s.groups;
+        s.is_second = true;
         out->len = from;
         ok = whole(&s);
     }

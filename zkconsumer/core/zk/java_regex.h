@@ -15,10 +15,11 @@
 /* Groups and classes in one another; deeper ones are refused. */
 #define JAVA_REGEX_DEPTH_MAX 80
 
-/* Appends the translation to `out`, to be compiled with PCRE2_UTF and PCRE2_DOTALL. What Java
- * refuses is refused, and so is what has no translation: (?c), \b{g}, \N{...}, blocks of Unicode
- * but the first two, and properties that are younger than Java 17. Look-behind of varying length is
- * left to the compilation, which refuses it before PCRE2 10.43.
+/* Appends the translation to `out`, to be compiled with PCRE2_UTF and PCRE2_DOTALL, for names as
+ * Kafka allows them: of ASCII (or (?c) and \b{g} would say more) and of at most 255 characters
+ * (there is no looking behind for more, no group is repeated more often). What Java 17 refuses is
+ * refused; so is what is deeper than the limit, and, by the compilation, what is too large for
+ * PCRE2.
  *
  * ZKC_ERR_CORRUPT                     `why` says what it was and where
  * ZKC_ERR_TOO_LARGE, ZKC_ERR_NOMEM    the translation does not fit into `out` */
