@@ -176,3 +176,63 @@ def test_mirror_loses_nothing(t):
     assert process.stop(signal.SIGTERM) == 0
     for words in (("--whitelist", "a", "--blacklist", "b"), ("--whitelist", "orders"), ()):
         expect((words, run("zkconsumer", "mirror", *words).returncode), (words, 1))
+
+
+def test_mirror_of_two_sources(t):
+    """At least once from each of them: with kill -9 in the middle, and with what ends one of them."""
+    sources, target = [t.zk_cluster() for _ in range(2)], t.zk_cluster()
+    target.create_topic("orders", 2)
+    files, sent = [], set()
+    for number, cluster in enumerate(sources):
+        cluster.create_topic("orders", 1 + number)
+        files.append(t.folder / ("from%d.properties" % number))
+        files[-1].write_text("zookeeper.connect=%s\ngroup.id=mirror\nauto.offset.reset=smallest\nconsumer.id=m\n"
+                             "zookeeper.session.timeout.ms=2000\n" % cluster.zookeeper_connect)
+    to = t.folder / "to.properties"
+    to.write_text("metadata.broker.list=%s\nmessage.max.bytes=1500\n" % target.bootstrap)
+    configs = [word for path in files for word in ("--consumer.config", path)]
+    command = [program("kafka-mirror-maker"), *configs, "--producer.config", to, "--whitelist", "orders",
+               "--num.producers", "3", "--offset.commit.interval.ms", "200"]
+    err = t.folder / "mirror.err"
+
+    def produce(number, values):
+        t.producer(sources[number]).send("orders", [(i % (1 + number), b"key%d" % (i % 7), value)
+                                                    for i, value in enumerate(values)])
+        sent.update(value.decode() for value in values)
+
+    def committed(number):
+        return sum(t.group(sources[number], "mirror").offsets("orders").values())
+
+    for number in range(2):
+        produce(number, [b"%d-%d" % (number, i) for i in range(2000)])
+    process = t.process("killed", command, err=err)
+    wait_for(lambda: committed(0) and committed(1), "commits of both", 60, alive=[process])
+    process.kill()
+    for number in range(2):
+        produce(number, [b"%d-late-%d" % (number, i) for i in range(100)])
+    process = t.process("mirror", command, err=err)
+    wait_for(lambda: (committed(0), committed(1)) == (2100, 2100), "all to be committed", 60, alive=[process])
+    for number in range(2):  # which source, in every line
+        expect_in("%s, group mirror: assigned: %d partitions" % (sources[number].zookeeper_connect, 1 + number),
+                  err.read_text())
+
+    produce(1, [b"x" * 2000])  # the target refuses it: that ends both, and neither loses anything
+    wait_for(lambda: not process.is_running(), "the end")
+    expect(process.stop(), 1)
+    expect_in("%s, group mirror: the target has refused a message" % sources[1].zookeeper_connect, err.read_text())
+    expect(err.read_text().count("messages copied"), 2)
+    expect((committed(0), committed(1)), (2100, 2100))
+    process = t.process("on", [*command, "--abort.on.send.failure", "false"], err=err)
+    produce(0, [b"0-last"])
+    wait_for(lambda: (committed(0), committed(1)) == (2101, 2101), "all to be committed", 60, alive=[process])
+    expect(process.stop(), 2)
+    expect_in("1 of them were not delivered", err.read_text())
+    expect({value for _, _, value in kcat_read(target, "orders")}, sent - {"x" * 2000})
+
+    for words, text in ((configs + configs[:2], "name the same source"),
+                        (configs + ["--zookeeper", "127.0.0.1:1"], "--zookeeper names one source"),
+                        (configs + ["--num.producers=0"], "--num.producers"),
+                        (configs + ["--abort.on.send.failure=maybe"], "expected true or false"),
+                        (configs[:2] + ["--consumer.config", to], "to.properties: from where?")):
+        done = run("zkconsumer", "mirror", *words, "--whitelist=orders", "--producer.config", to)
+        expect((words, done.returncode, text in done.stderr), (words, 1, True))
