@@ -306,6 +306,35 @@ def test_safe_mode(t):
     expect(cluster.zk.get("/consumers/g/offsets/t/0")[0], b"6")
 
 
+def test_changes_of_state_are_told(t):
+    """ZooKeeper lost and back, delivery stopped and resumed: a line each, and no more."""
+    cluster = cluster_with_topic(t)
+    proxy = t.zookeeper_proxy(cluster)
+    err = t.folder / "consume.err"
+    process = t.process("consume", [program("zkconsumer"), "consume", "-G", "g", "-t", "t", "--zookeeper",
+                                    proxy.listen("a"), "-X", "zookeeper.session.timeout.ms=3000"],
+                        err=err)
+    wait_for(lambda: "assigned: t [0]" in err.read_text(), "the claim", alive=[process])
+    kinds = ("delivery stops", "connection to ZooKeeper lost", "ZooKeeper is back", "delivery resumes",
+             "has expired")
+
+    def told():
+        return {kind: len(re.findall(kind, err.read_text())) for kind in kinds}
+
+    for tries in range(1, 11):
+        proxy.hole("a", "down")  # requests and pings reach the server: the session lives on for a while
+        wait_for(lambda tries=tries: told()["delivery stops"] == tries, "the lease to end", alive=[process])
+        proxy.heal("a")
+        wait_for(lambda tries=tries: told()["delivery resumes"] or
+                 err.read_text().count("assigned: t [0]") == 1 + tries, "it to go on", alive=[process])
+        if told()["delivery resumes"]:
+            break
+    wait_for(lambda: told()["ZooKeeper is back"] == told()["connection to ZooKeeper lost"], "all to be told")
+    expect(told(), {"delivery stops": tries, "connection to ZooKeeper lost": tries, "ZooKeeper is back": tries,
+                    "delivery resumes": 1, "has expired": tries - 1})
+    assert process.stop() == 0
+
+
 def test_topics_that_are_not_there(t):
     cluster = cluster_with_topic(t)
     for words in (["-t", "typo"], ["-t", "t", "-t", "typo"]):

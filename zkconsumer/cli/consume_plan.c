@@ -174,6 +174,12 @@ static struct {
 } told[TOLD_MAX];
 static size_t told_next;
 
+static void told_clear(void)
+{
+    memset(told, 0, sizeof told);
+    told_next = 0;
+}
+
 /* Says whether it is to be told now, and takes it that it is. */
 static bool may_tell(const char *text)
 {
@@ -207,7 +213,9 @@ void consume_log(zkc_consumer *consumer, int level, const char *facility, const 
     (void)consumer;
     (void)user;
     bool is_told = strcmp(facility, "zk") == 0; /* what matters of it comes as an error, too */
-    if (report_level() == REPORT_VERBOSE)
+    if (level == 5) /* a change of state, each of them: what is told next is news again */
+        told_clear();
+    if (report_level() == REPORT_VERBOSE || level == 5)
         report_status("%s: %s", facility, text);
     else if (level <= 4 && !is_told && may_tell(text))
         report_warning("%s: %s", facility, text);
@@ -231,7 +239,8 @@ zkc_conf *consume_conf_new(void)
     }
     zkc_conf_set_on_log(conf, consume_log);
     zkc_conf_set_on_error(conf, consume_error);
-    if (consume_conf_set(conf, ZK_READER_AUTH_VARIABLE, "zookeeper.auth",
+    if (consume_conf_set(conf, "default", "log.level", "5") &&
+        consume_conf_set(conf, ZK_READER_AUTH_VARIABLE, "zookeeper.auth",
                          getenv(ZK_READER_AUTH_VARIABLE)))
         return conf;
     zkc_conf_free(conf);

@@ -160,10 +160,10 @@ const struct conf_key conf_keys[CONF_KEYS] = {
              "Required to subscribe."),
     [KEY_GROUP_PROTOCOL] = WORD("group.protocol", "zookeeper", "zookeeper", protocols, "",
                                 "How members of the group agree: each for itself, through znodes."),
-    [KEY_LOG_LEVEL] =
-        INTEGER("log.level", 4, 0, 7, "",
-                "Log lines up to this syslog level are shown: 3 errors, 4 warnings, 6 "
-                "information, 7 everything."),
+    [KEY_LOG_LEVEL] = INTEGER(
+        "log.level", 4, 0, 7, "",
+        "Log lines up to this syslog level are shown: 3 errors, 4 warnings, 5 changes of state, 6 "
+        "information, 7 everything."),
     [KEY_MAX_POLL_INTERVAL_MS] = INTEGER(
         "max.poll.interval.ms", 300000, 0, 2147483647, "",
         "With zookeeper.mode=safe: an application that has messages and asks for none for so long "
@@ -296,8 +296,7 @@ const struct conf_key conf_keys[CONF_KEYS] = {
              "never: not while the member lives. auto: retries with zookeeper.mode=compat, never "
              "with safe."),
     [KEY_ZOOKEEPER_HAND_OVER_MS] = INTEGER(
-        "zookeeper.hand.over.ms", 4000, 0,
-        2147483647, "",
+        "zookeeper.hand.over.ms", 4000, 0, 2147483647, "",
         "With zookeeper.mode=safe: how long a partition that goes to another member waits for the "
         "application to finish what it holds of it. Afterwards that is not committed any more, and "
         "the other member gets it again. Members of Kafka 0.8 give up after 6 seconds."),

@@ -74,6 +74,17 @@ struct waiting_for {
     int64_t since_ms; /* on loop_now_ms() */
 };
 
+/* What is told of the lease that messages flow under: once when it stops them, once when they go
+ * on.
+ */
+struct lease_news {
+    struct event *timer; /* at its end; NULL: there was none yet */
+    int64_t session_id;
+    int64_t end_ms;     /* as in GROUP_OUT_LEASE */
+    bool is_stopped;    /* that was told */
+    int64_t stopped_ms; /* when */
+};
+
 /* Of a member with zookeeper.mode=safe (member_safe.c). */
 struct safe_parts {
     struct gate_lease *lease; /* of the session; NULL: none yet */
@@ -127,6 +138,8 @@ struct zkc_consumer {
     struct commit_queue commits_new, commits_running, commits_done;
     bool leave_wanted, leave_fed;
     bool is_settled, gave_up, was_connected;
+    int64_t suspended_ms; /* since when there is no connection, which was told; 0: there is one */
+    struct lease_news lease_news;
     bool is_refused;     /* the credentials, for good: nothing comes of this session any more */
     bool was_registered; /* ever; if not, an ACL that is in the way is what waits end with */
     uint64_t rebalances, rebalances_failed, expirations;
@@ -229,6 +242,11 @@ ZKC_MUST_CHECK enum zkc_err member_safe_new(zkc_consumer *c,
                                             const struct zk_subscription *subscriptions,
                                             size_t count, enum zk_pattern pattern);
 void member_safe_free(zkc_consumer *c);
+
+/* The lease of this session was moved, as GROUP_OUT_LEASE says; the session, with its lease, is
+ * over (notices.c). */
+void member_lease_moved(zkc_consumer *c, int64_t session_id, int64_t end_ms);
+void member_lease_over(zkc_consumer *c);
 
 /* A new session: its lease is not that of any before. */
 void member_safe_connected(zkc_consumer *c, int64_t session_id);

@@ -422,6 +422,7 @@ static void take_lease(zkc_consumer *c, const struct group_output *o)
     }
     if (c->fence) /* the past: over, perhaps only for now */
         gate_lease_move(c->fence, o->lease.end_ms < 0 ? 0 : o->lease.end_ms);
+    member_lease_moved(c, o->lease.session_id, o->lease.end_ms);
     stream_hub_look_again(c->hub);
 }
 
@@ -636,6 +637,11 @@ static void connected(zkc_consumer *c, const struct zk_session_event *event)
     log_line(c->log, 6, LOG_FACILITY_ZK, "connected to %s, session 0x%llx%s, timeout %d ms",
              event->server, (unsigned long long)event->session_id, event->is_new ? " (new)" : "",
              event->timeout_ms);
+    if (c->suspended_ms)
+        log_line(c->log, 5, LOG_FACILITY_ZK, "ZooKeeper is back after %lld ms, %s",
+                 (long long)(loop_now_ms() - c->suspended_ms),
+                 event->is_new ? "with a new session" : "and the session goes on");
+    c->suspended_ms = 0;
     tracing_session(c->tracing, event->is_new ? "open" : "connected", event->session_id,
                     event->server);
     if (!c->was_connected)
@@ -658,6 +664,7 @@ static void connected(zkc_consumer *c, const struct zk_session_event *event)
 static void expired(zkc_consumer *c, const struct zk_session_event *event)
 {
     c->expirations++;
+    member_lease_over(c);
     tally_session_over(c->tally, loop_now_ms() * 1000);
     member_safe_session_over(c);
     if (watch_sessions_of(c))
@@ -698,7 +705,8 @@ static void on_event(const struct zk_session_event *event, void *user)
     switch (event->type) {
     case ZK_SESSION_EVENT_CONNECTED: connected(c, event); break;
     case ZK_SESSION_EVENT_SUSPENDED:
-        log_line(c->log, 4, LOG_FACILITY_ZK,
+        c->suspended_ms = c->suspended_ms ? c->suspended_ms : loop_now_ms();
+        log_line(c->log, 5, LOG_FACILITY_ZK,
                  "connection to ZooKeeper lost; messages %s, claims and commits wait",
                  c->view.fence == CONF_FENCE_LEASE  ? "flow until the lease ends"
                  : c->view.fence == CONF_FENCE_NONE ? "flow on"
@@ -840,6 +848,7 @@ void member_free(zkc_consumer *c)
         c->state = CONSUMER_SESSION; /* operations under way are answered now: to nobody */
     zk_session_free(c->session);
     c->session = NULL;
+    member_lease_over(c);
     offset_channel_free(c->offsets);
     c->offsets = NULL;
     if (c->timer)

@@ -176,6 +176,7 @@ static void take_lease(zkc_consumer *c, const struct group_output *o)
     p->leases++;
     tracing_lease(c->tracing, p->lease_session, o->lease.end_ms);
     stream_hub_look_again(c->hub);
+    member_lease_moved(c, o->lease.session_id, o->lease.end_ms);
 }
 
 /* ---- eviction ---- */

@@ -1,4 +1,6 @@
 #include "zkconsumer/consumer/consumer.h"
+#include <event2/event.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,4 +146,62 @@ void consumer_check_waiters(zkc_consumer *c)
         consumer_end_waiters(c, ZKC_OK);
     else if (!c->was_connected && c->wait_err)
         consumer_end_waiters(c, c->wait_err);
+}
+
+/* ---- the lease ---- */
+
+static void arm_lease_end(struct lease_news *n, int64_t now_ms)
+{
+    int64_t ms = n->end_ms > now_ms ? n->end_ms - now_ms : 0;
+    struct timeval tv = {ms / 1000, (ms % 1000) * 1000};
+    event_add(n->timer, &tv);
+}
+
+static void on_lease_end(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    zkc_consumer *c = arg;
+    struct lease_news *n = &c->lease_news;
+    int64_t now_ms = loop_now_ms();
+    if (now_ms < n->end_ms) {
+        arm_lease_end(n, now_ms);
+        return;
+    }
+    if (n->is_stopped || !c->fetching || fetching_count(c->fetching) == 0)
+        return; /* nothing flows */
+    n->is_stopped = true;
+    n->stopped_ms = now_ms;
+    log_line(c->log, 4, LOG_FACILITY_MEMBER,
+             "delivery stops: %s of the ZooKeeper session 0x%" PRIx64
+             " has ended; it resumes if the session goes on",
+             c->view.fence == CONF_FENCE_LEASE ? "the lease" : "the connection",
+             (uint64_t)n->session_id);
+}
+
+void member_lease_moved(zkc_consumer *c, int64_t session_id, int64_t end_ms)
+{
+    struct lease_news *n = &c->lease_news;
+    int64_t now_ms = loop_now_ms();
+    if (!n->timer)
+        n->timer = evtimer_new(loop_base(c->loop), on_lease_end, c);
+    n->session_id = session_id;
+    n->end_ms = end_ms;
+    if (n->is_stopped && now_ms < end_ms) {
+        log_line(c->log, 5, LOG_FACILITY_MEMBER, "delivery resumes after %" PRId64 " ms",
+                 now_ms - n->stopped_ms);
+        n->is_stopped = false;
+    }
+    if (!n->timer)
+        return; /* no memory: nothing is told */
+    event_del(n->timer);
+    if (end_ms != INT64_MAX && !n->is_stopped)
+        arm_lease_end(n, now_ms);
+}
+
+void member_lease_over(zkc_consumer *c)
+{
+    if (c->lease_news.timer)
+        event_free(c->lease_news.timer);
+    c->lease_news = (struct lease_news){0};
 }

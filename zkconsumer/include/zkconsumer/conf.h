@@ -64,7 +64,8 @@ ZKC_API void zkc_conf_describe(zkc_conf_describe_fn *fn, void *user);
 
 ZKC_API void zkc_conf_set_user(zkc_conf *conf, void *user);
 
-/* Syslog levels: 3 error, 4 warning, 6 info, 7 debug. `facility` is a short word: zk, member, claim,
+/* Syslog levels: 3 error, 4 warning, 5 a change of state (ZooKeeper lost and back, delivery stopped
+ * and resumed), 6 info, 7 debug. `facility` is a short word: zk, member, claim,
  * fetch, offset, conf. Without a log callback warnings and errors go to stderr. Repeated lines are
  * held back to one a second for each cause, with a count; those of level 7 are not. */
 typedef void zkc_log_fn(zkc_consumer *consumer, int level, const char *facility, const char *text,
@@ -89,7 +90,8 @@ struct zkc_owned {
     int32_t partition;
     int32_t stream; /* which stream of the topic gets its messages */
     int64_t offset; /* ASSIGN: where fetching starts, -1: by auto.offset.reset; may be changed.
-                     * REVOKE, LOST: the position reached */
+                     * REVOKE, LOST: the position reached; in compat with
+                     * acknowledgement.mode=explicit what is acknowledged */
 };
 
 /* Partitions come and go: with zookeeper.mode=compat all at once, in every rebalance; with safe only
