@@ -114,9 +114,16 @@ def test_chroots(t):
         members.wait_for_event("streams", name)
         path = "%s/consumers/h-%s/ids/h-%s_%s" % (where, name, name, name)
         assert root.exists(path), "%s with %s: there is no %s" % (name, connect, path)
+        said = [text for _, _, text in members.log_lines(name) if text.startswith("made the chroot %s of " % where)]
+        expect("what %s says of its chroot" % name, len(said), 1 if where else 0)
     expect("the root", sorted(root.get_children("/")), ["a", "consumers", "not", "zookeeper"])
     done = run("zkconsumer", "groups", "list", "--zookeeper=%s/nor/there" % server)
     expect("groups list in a chroot that is not there", (done.returncode, done.stdout), (0, ""))
+    assert "there is no /nor/there in ZooKeeper" in done.stderr, done.stderr
+    for words in (("groups", "describe"), ("groups", "verify"), ("groups", "delete"), ("offsets", "check"),
+                  ("offsets", "export"), ("offsets", "reset", "--to-earliest", "--force")):
+        done = run("zkconsumer", *words, "-G", "g", "--zookeeper=%s/nor/there" % server)
+        assert done.returncode != 0 and "there is no /nor/there in ZooKeeper" in done.stderr, (words, done.stderr)
     assert not root.exists("/nor"), "a tool that only reads has made the chroot"
     members.finish()
 

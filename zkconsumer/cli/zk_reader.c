@@ -1,5 +1,6 @@
 #include "zkconsumer/cli/zk_reader.h"
 #include "zkconsumer/cli/clock.h"
+#include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/zk/auth.h"
 #include "zkconsumer/core/zk/connect.h"
 #include "zkconsumer/io/resolver.h"
@@ -310,12 +311,6 @@ static enum zkc_err check(const char *connect, const char *auth, struct why *why
     return ZKC_ERR_CONFIG;
 }
 
-enum zkc_err zk_reader_open(const char *connect, int64_t timeout_ms, struct zk_reader **out,
-                            struct why *why)
-{
-    return zk_reader_open_with(connect, getenv(ZK_READER_AUTH_VARIABLE), timeout_ms, out, why);
-}
-
 enum zkc_err zk_reader_open_with(const char *connect, const char *auth, int64_t timeout_ms,
                                  struct zk_reader **out, struct why *why)
 {
@@ -341,6 +336,38 @@ enum zkc_err zk_reader_open_with(const char *connect, const char *auth, int64_t 
         zk_reader_close(r);
     else
         *out = r;
+    return err;
+}
+
+/* A chroot that is mistyped looks like a cluster where nothing is. */
+static void tell_missing_chroot(struct zk_reader *r)
+{
+    const char *chroot = strchr(r->connect, '/');
+    struct zk_op op = {.type = ZK_OP_EXISTS, .path = "/"};
+    struct zk_result result;
+    struct arena arena;
+    struct why why;
+    if (!chroot)
+        return;
+    arena_init(&arena, 4096);
+    if (zk_reader_run(r, &op, 1, &arena, &result, &why) == ZKC_OK && result.zk_rc == ZK_NO_NODE)
+        report_warning("there is no %s in ZooKeeper: is the chroot right? Nothing is found below it",
+                       chroot);
+    arena_deinit(&arena);
+}
+
+enum zkc_err zk_reader_open(const char *connect, int64_t timeout_ms, struct zk_reader **out,
+                            struct why *why)
+{
+    enum zkc_err err =
+        zk_reader_open_with(connect, getenv(ZK_READER_AUTH_VARIABLE), timeout_ms, out, why);
+    if (err)
+        return err;
+    tell_missing_chroot(*out);
+    *why = (*out)->why;
+    err = (*out)->failed;
+    if (err)
+        zk_reader_close(*out);
     return err;
 }
 

@@ -13,7 +13,8 @@ struct zk_reader;
 
 /* Connects and waits until a server has taken us on. `connect` is zookeeper.connect; timeout_ms is
  * for this and everything that follows until the close. On success the caller ends *out with
- * zk_reader_close(). On failure `why` says what and where.
+ * zk_reader_close(). On failure `why` says what and where. A chroot that is not there is told: it is
+ * as good as empty.
  *
  * ZKC_ERR_CONFIG       `connect` is not valid, or the credentials
  * ZKC_ERR_UNREACHABLE  no server took us on

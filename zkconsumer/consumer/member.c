@@ -318,7 +318,6 @@ static void on_result(const struct zk_result *result, void *user)
     if (watch_sessions_of(c))
         watch_sessions_seen(watch_sessions_of(c), result);
     if (needs_chroot(s, result)) {
-        log_line(c->log, 6, LOG_FACILITY_ZK, "creating the chroot of zookeeper.connect");
         s->is_second = true;
         zk_session_ensure_chroot(c->session, on_chroot, s);
         return;
@@ -333,16 +332,24 @@ static void on_result(const struct zk_result *result, void *user)
     member_feed(c, &in);
 }
 
+/* A member needs it, as brokers do (KafkaServer.initZkClient); but it may have been mistyped. */
 static void on_chroot(const struct zk_result *result, void *user)
 {
     struct sent *s = user;
     zkc_consumer *c = s->consumer;
-    if (is_over(c) || s->session_number != c->session_number)
+    if (is_over(c) || s->session_number != c->session_number) {
         free(s);
-    else if (result->zk_rc != ZK_OK)
+        return;
+    }
+    if (result->zk_rc != ZK_OK) {
         on_result(result, s);
-    else
-        zk_session_send(c->session, &s->op, on_result, s);
+        return;
+    }
+    log_line(c->log, 4, LOG_FACILITY_MEMBER,
+             "made the chroot %s of zookeeper.connect, which was not there; if it is mistyped, stop "
+             "this member and delete it (zkCli: deleteall)",
+             strchr(c->view.zookeeper_connect, '/'));
+    zk_session_send(c->session, &s->op, on_result, s);
 }
 
 static void send_op(zkc_consumer *c, const struct group_output *o)
