@@ -47,7 +47,10 @@ def test_what_a_command_gets(t):
     for part in ("0 0 k0\n0 1 k1\n2 .\n", "0 2 k2\n1 .\n", "1 0 k0\n1 1 k1\n2 .\n"):
         expect_in(part, out)
 
+    code, out, err = consume(cluster, "--exec", "true", "-X", "auto.commit.enable=true", group="both")
+    expect((code, err.count("auto.commit.enable=true has no effect: --exec commits")), (0, 1))
     code, out, err = consume(cluster, "--exec", "true", "-c", "2", group="two")  # it need not read
+    expect("auto.commit.enable" in err, False)
     expect((code, sum(t.group(cluster, "two").offsets("t").values())), (0, 2))
 
 

@@ -195,6 +195,31 @@ def test_a_group_that_others_protect(t):
 
 
 @quick
+def test_groups_that_others_protect_are_left_out(t):
+    """What is open is written; what is not is named, once, and the status is 2."""
+    world = World(t)
+    for group in ("a", "b", "c"):
+        world.zk.create("/consumers/%s/offsets/t/0" % group, b"5", makepath=True)
+    world.zk.ensure_path("/consumers/b/ids")
+    acl = [make_digest_acl("u", "p", all=True)]
+    world.zk.set_acls("/consumers/c/offsets/t/0", acl)  # a part of it
+    world.zk.set_acls("/consumers/b/ids", acl)
+    world.zk.set_acls("/consumers/b/offsets", acl)
+    line = "/consumers/%s/offsets/t/0:5\n"
+    code, out, err = run("offsets", "export", "--zookeeper", world.connect)
+    expect((code, out), (2, line % "a"))
+    for group in ("b", "c"):
+        expect(err.count("group %s is left out, or a part of it" % group), 1)
+    expect_in("/consumers/b/offsets", err)
+    code, out, err = run("offsets", "export", "--zookeeper", world.connect, "-G", "b", "-G", "a")
+    expect((code, out, "no offsets" in err), (2, line % "a", False))
+    code, out, err = run("groups", "list", "--json", "--zookeeper", world.connect)
+    expect((code, [json.loads(row)["members"] for row in out.splitlines()]), (2, [0, None, 0]))
+    expect_in("the members of group b are not known", err)
+    expect(run("groups", "list", "--zookeeper", world.connect)[:2], (0, "a\nb\nc\n"))
+
+
+@quick
 def test_a_made_up_group_goes_with_its_process(t):
     world = World(t)
     for number in (signal.SIGINT, signal.SIGTERM):

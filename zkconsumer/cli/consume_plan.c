@@ -230,6 +230,22 @@ bool consume_conf_set(zkc_conf *conf, const char *where, const char *key, const 
     return false;
 }
 
+static void look_for_commit(const char *key, const char *value, bool is_default, void *user)
+{
+    bool *is_set = user;
+    *is_set |= !is_default && !strcmp(key, "auto.commit.enable") && !strcmp(value, "true");
+}
+
+bool consume_conf_commit_by_hand(zkc_conf *conf, const char *who)
+{
+    bool is_set = false;
+    zkc_conf_dump(conf, look_for_commit, &is_set);
+    if (is_set)
+        report_warning(
+            "auto.commit.enable=true has no effect: %s commits what is done, and that only", who);
+    return consume_conf_set(conf, who, "auto.commit.enable", "false");
+}
+
 zkc_conf *consume_conf_new(void)
 {
     zkc_conf *conf = zkc_conf_new();
@@ -306,7 +322,7 @@ static bool read_settings(struct consume_plan *plan, const struct cli_args *args
            set(plan, "--zookeeper", "zookeeper.connect", cli_args_text(args, ZOOKEEPER, NULL)) &&
            set(plan, "--group", "group.id", cli_args_text(args, GROUP, NULL)) &&
            set(plan, "--client.id", "client.id", cli_args_text(args, CLIENT, NULL)) &&
-           set(plan, "--exec", "auto.commit.enable", plan->exec ? "false" : NULL) &&
+           (!plan->exec || consume_conf_commit_by_hand(plan->conf, "--exec")) &&
            set(plan, "consume", "acknowledgement.mode", acknowledges(plan) ? "explicit" : NULL) &&
            set(plan, "--metrics", "statistics.interval.ms", plan->metrics ? "1000" : NULL) &&
            set(plan, "--timeout-ms", "consumer.timeout.ms", cli_args_text(args, SILENCE, NULL)) &&

@@ -64,6 +64,9 @@ zkc_conf *consume_conf_new(void);
  * is for the message. */
 bool consume_conf_set(zkc_conf *conf, const char *where, const char *key, const char *value);
 
+/* auto.commit.enable=false, for who commits by itself; that it was true, explicitly, is told. */
+bool consume_conf_commit_by_hand(zkc_conf *conf, const char *who);
+
 /* NULL: single partitions, read without a group. Lent by the plan. */
 const char *consume_plan_group(const struct consume_plan *plan);
 

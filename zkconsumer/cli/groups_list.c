@@ -48,7 +48,21 @@ static enum zkc_err count_members(struct zk_reader *r, const struct zk_result *g
         }
         ops[i] = (struct zk_op){.type = ZK_OP_CHILDREN, .path = copy};
     }
+    zk_reader_allow_refusals(r);
     return zk_reader_run(r, ops, groups->children_count, arena, *members, why);
+}
+
+/* Says of the groups that an ACL protects that their members are not known. */
+static bool tell_refused(struct zk_reader *r, const struct zk_result *groups,
+                         const struct zk_result *members)
+{
+    const char *refusal = zk_reader_take_refusal(r);
+    for (size_t i = 0; refusal && i < groups->children_count; i++)
+        if (members[i].zk_rc == ZK_NO_AUTH)
+            report_error("the members of group %s are not known: NoAuth", groups->children[i]);
+    if (refusal)
+        report_error("%s", refusal);
+    return refusal != NULL;
 }
 
 static enum cli_exit print(const struct zk_result *groups, const struct zk_result *members)
@@ -59,7 +73,10 @@ static enum cli_exit print(const struct zk_result *groups, const struct zk_resul
         if (members) {
             buf_append_byte(&out.buf, '{');
             json_append_field(&out.buf, "group", bytes_of_text(groups->children[i]));
-            buf_appendf(&out.buf, ",\"members\":%zu}\n", members[i].children_count);
+            if (members[i].zk_rc == ZK_NO_AUTH)
+                buf_append_text(&out.buf, ",\"members\":null}\n");
+            else
+                buf_appendf(&out.buf, ",\"members\":%zu}\n", members[i].children_count);
         } else {
             buf_appendf(&out.buf, "%s\n", groups->children[i]);
         }
@@ -89,7 +106,9 @@ static enum cli_exit list(struct zk_reader *r, const struct cli_args *args, stru
         report_error("%s", why.text);
         return report_exit_of(err);
     }
-    return print(&groups, members);
+    bool is_refused = members && tell_refused(r, &groups, members);
+    enum cli_exit code = print(&groups, members);
+    return code == CLI_DONE && is_refused ? CLI_PROBLEM : code;
 }
 
 static enum cli_exit run(const struct cli_args *args)
@@ -125,6 +144,7 @@ static const struct cli_pair examples[] = {
 static const struct cli_pair exits[] = {
     {"0", "listed; no group at all is no error"},
     {"1", "usage, or stdout could not be written"},
+    {"2", "with --json: a group is protected by an ACL; its members are null"},
     {"3", "ZooKeeper could not be reached"},
     {"4", "ZooKeeper did not answer in time"},
 };

@@ -159,7 +159,7 @@ static bool complete_source(struct mirror_source *source, const struct cli_args 
                           cli_args_text(args, ZOOKEEPER, NULL)) ||
         !consume_conf_set(source->conf, "--group", "group.id", cli_args_text(args, GROUP, NULL)) ||
         !property_option_each(args, PROPERTY, set_property, source->conf) ||
-        !consume_conf_set(source->conf, "mirror", "auto.commit.enable", "false"))
+        !consume_conf_commit_by_hand(source->conf, "mirror"))
         return false;
     source->zookeeper = zkc_conf_get(source->conf, "zookeeper.connect");
     source->group = zkc_conf_get(source->conf, "group.id");

@@ -59,7 +59,9 @@ static bool export_offset(const struct group_offset *o, void *user)
     return true;
 }
 
-static enum zkc_err export_group(struct admin *a, const char *group, struct buf *out, bool *found)
+/* One that an ACL protects is named, and keeps nobody from the others. */
+static enum zkc_err export_group(struct admin *a, const char *group, struct buf *out, bool *found,
+                                 bool *is_missing)
 {
     struct zk_result topics;
     struct group_export x = {group, out};
@@ -67,7 +69,12 @@ static enum zkc_err export_group(struct admin *a, const char *group, struct buf 
     *found = !err && topics.zk_rc == ZK_OK;
     for (size_t i = 0; !err && i < topics.children_count; i++)
         err = group_offsets_each(a, group, topics.children[i], export_offset, &x);
-    return err;
+    const char *refusal = zk_reader_take_refusal(a->zk);
+    if (err || !refusal)
+        return err;
+    report_error("group %s is left out, or a part of it: %s", group, refusal);
+    *found = *is_missing = true;
+    return ZKC_OK;
 }
 
 static enum zkc_err export_all(struct admin *a, const struct cli_args *args, struct buf *out,
@@ -77,8 +84,10 @@ static enum zkc_err export_all(struct admin *a, const struct cli_args *args, str
     bool found;
     enum zkc_err err = ZKC_OK;
     const char *group;
+    if (cli_args_has(args, GROUP))
+        zk_reader_allow_refusals(a->zk);
     for (size_t i = 0; !err && (group = cli_args_value(args, GROUP, i)); i++) {
-        err = export_group(a, group, out, &found);
+        err = export_group(a, group, out, &found, is_missing);
         if (!err && !found) {
             report_error("group %s has no offsets in ZooKeeper", group);
             *is_missing = true;
@@ -86,8 +95,9 @@ static enum zkc_err export_all(struct admin *a, const struct cli_args *args, str
     }
     if (!err && !cli_args_has(args, GROUP))
         err = group_offsets_children(a, strdup(ZK_PATH_CONSUMERS), &groups);
+    zk_reader_allow_refusals(a->zk);
     for (size_t i = 0; !err && i < groups.children_count; i++)
-        err = export_group(a, groups.children[i], out, &found);
+        err = export_group(a, groups.children[i], out, &found, is_missing);
     return err;
 }
 
@@ -259,7 +269,8 @@ static const struct cli_pair import_examples[] = {
 static const struct cli_pair export_exits[] = {
     {"0", "written"},
     {"1", "usage, or the file cannot be written"},
-    {"2", "a group that was asked for has no offsets"},
+    {"2", "a group that was asked for has no offsets, or an ACL protects one; the others are "
+          "written"},
     {"3", "ZooKeeper could not be reached"},
     {"4", "the time was up"},
 };
@@ -277,7 +288,7 @@ const struct cli_command command_offsets_export = {
     .synopsis = "[--group=GROUP ...] --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
     .description = "A line for each offset, /consumers/GROUP/offsets/TOPIC/PARTITION:OFFSET, as "
                    "Kafka's tool writes them, by group, topic and partition. An offset that is no "
-                   "number is told and left out.",
+                   "number is told and left out, and so is a group that an ACL protects.",
     .options = export_options,
     .option_count = EXPORT_OPTIONS,
     .examples = export_examples,

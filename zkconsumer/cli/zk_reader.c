@@ -33,6 +33,8 @@ struct zk_reader {
     struct zk_session *session;
     char *connect; /* for messages */
     bool has_auth;
+    bool allows_refusals, has_refusal;
+    struct why refusal; /* the first one, if there is one */
     int64_t timeout_ms, deadline_ms;
     bool was_connected;
     bool is_changed; /* a watch has fired, or may have been missed */
@@ -142,17 +144,34 @@ static void copy_result(struct arena *arena, const struct zk_result *from, struc
 }
 
 /* That a node cannot be read says nothing of what is in it: no command goes on with that. */
-static void fail_no_auth(struct zk_reader *r, const struct zk_op *op)
+/* True: it is a result. */
+static bool take_no_auth(struct zk_reader *r, const struct zk_op *op)
 {
-    char text[WHY_SIZE];
-    snprintf(
-        text, sizeof text, "%s %s at %s: NoAuth: %s", zk_op_name(op->type), zk_op_path(op),
-        r->connect,
+    struct why why;
+    why_set(
+        &why, "%s %s at %s: NoAuth: %s", zk_op_name(op->type), zk_op_path(op), r->connect,
         r->has_auth
             ? "it is not open to the credentials that were given"
             : "it is protected; give the credentials in the environment, " ZK_READER_AUTH_VARIABLE
               "=digest:user:password");
-    fail(r, ZKC_ERR_ZOOKEEPER, text);
+    if (!r->allows_refusals)
+        fail(r, ZKC_ERR_ZOOKEEPER, why.text);
+    else if (!r->has_refusal)
+        r->refusal = why;
+    r->has_refusal = r->allows_refusals;
+    return r->allows_refusals;
+}
+
+void zk_reader_allow_refusals(struct zk_reader *r)
+{
+    r->allows_refusals = true;
+}
+
+const char *zk_reader_take_refusal(struct zk_reader *r)
+{
+    bool has_one = r->has_refusal;
+    r->has_refusal = false;
+    return has_one ? r->refusal.text : NULL;
 }
 
 static void on_result(const struct zk_result *result, void *user)
@@ -172,10 +191,8 @@ static void on_result(const struct zk_result *result, void *user)
     }
     running->state = OP_ANSWERED;
     r->answered++;
-    if (result->zk_rc == ZK_NO_AUTH) {
-        fail_no_auth(r, &r->ops[i]);
+    if (result->zk_rc == ZK_NO_AUTH && !take_no_auth(r, &r->ops[i]))
         return;
-    }
     copy_result(r->arena, result, &r->results[i]);
     if (r->arena->failed)
         fail(r, r->arena->failed, "the answers are too large");
@@ -351,8 +368,8 @@ static void tell_missing_chroot(struct zk_reader *r)
         return;
     arena_init(&arena, 4096);
     if (zk_reader_run(r, &op, 1, &arena, &result, &why) == ZKC_OK && result.zk_rc == ZK_NO_NODE)
-        report_warning("there is no %s in ZooKeeper: is the chroot right? Nothing is found below it",
-                       chroot);
+        report_warning(
+            "there is no %s in ZooKeeper: is the chroot right? Nothing is found below it", chroot);
     arena_deinit(&arena);
 }
 

@@ -44,6 +44,14 @@ ZKC_MUST_CHECK enum zkc_err zk_reader_run(struct zk_reader *r, const struct zk_o
                                           size_t count, struct arena *arena,
                                           struct zk_result *results, struct why *why);
 
+/* From now on an answer of NoAuth fails nothing, but is a result (ZK_NO_AUTH): for tools that go on
+ * with what is open to them. */
+void zk_reader_allow_refusals(struct zk_reader *r);
+
+/* Says of the first such answer since the last call what was refused, and what to do; NULL: there
+ * was none. Lent until the next operation. */
+const char *zk_reader_take_refusal(struct zk_reader *r);
+
 /* Deletes a node with all that is below it; none there is fine. What others add meanwhile makes it
  * start again, a few times.
  *
