@@ -36,6 +36,10 @@ CASES = (
     ("zkconsumer groups des", {"describe"}, {"delete"}),
     ("zkconsumer groups describe --str", {"--strategy="}, {"--json"}),
     ("zkconsumer groups describe --strategy=r", {"range", "roundrobin"}, {"ceil"}),
+    ("zkconsumer consume -X zookeeper.mo", {"zookeeper.mode="}, {"zookeeper.auth="}),
+    ("zkconsumer consume -X zookeeper.mode=s", {"safe"}, {"compat"}),
+    ("zkconsumer consume --property=zookeeper.mode=c", {"compat"}, {"safe"}),
+    ("zkconsumer produce -X queue.buffering.max.k", {"queue.buffering.max.kbytes="}, {"queue.buffering.max.ms="}),
     ("kafka-run-class kafka.tools.Get", {"kafka.tools.GetOffsetShell"}, {"kafka.tools.ImportZkOffsets"}),
     ("kafka-consumer-offset-checker --bro", {"--broker-info"}, {"--group="}),
 )

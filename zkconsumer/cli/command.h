@@ -19,6 +19,11 @@ struct cli_pair {
     const char *text; /* what it does */
 };
 
+/* A setting: its name, its values where they can be listed ("true, false"; else ""), what it means.
+ */
+typedef void cli_key_fn(const char *key, const char *values, const char *text, void *user);
+typedef void cli_keys_fn(cli_key_fn *fn, void *user);
+
 struct cli_command {
     const char *name;     /* as typed after the program's, e.g. "groups list" */
     const char *kafka;    /* what Kafka calls it, separated by blanks: names of links to the program
@@ -29,6 +34,7 @@ struct cli_command {
     const char *words; /* operands that it knows, separated by blanks; NULL: none to be named */
     const struct cli_option *options;
     size_t option_count;
+    cli_keys_fn *keys_each; /* what its options of KEY=VALUE take; NULL: not to be listed */
     const struct cli_pair *examples;
     size_t example_count;
     const struct cli_pair *exits; /* what each exit code means here */

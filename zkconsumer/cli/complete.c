@@ -27,12 +27,44 @@ static void append_word(struct buf *out, const char *lead, const char *word, siz
 
 /* ---- values of options ---- */
 
-/* "before|after" names what may be given; FILE and FOLDER are the shell's; else nothing is known.
- */
-static void append_values(struct buf *out, const struct cli_option *o, const char *lead,
-                          const char *typed)
+struct key_search {
+    struct buf *out;
+    const char *lead, *typed;
+};
+
+/* A key, or, where that is typed already, the values that it has. */
+static void append_key(const char *key, const char *values, const char *text, void *user)
+{
+    const struct key_search *search = user;
+    const char *equals = strchr(search->typed, '=');
+    char lead[512];
+    if (!equals) {
+        snprintf(lead, sizeof lead, "%s%s=", search->lead, key);
+        if (begins_with(key, search->typed))
+            append_word(search->out, "", lead, strlen(lead), text);
+        return;
+    }
+    if (strlen(key) != (size_t)(equals - search->typed) || !begins_with(search->typed, key))
+        return;
+    snprintf(lead, sizeof lead, "%s%s=", search->lead, key);
+    while (*values) {
+        size_t len = strcspn(values, ",");
+        if (len >= strlen(equals + 1) && begins_with(values, equals + 1))
+            append_word(search->out, lead, values, len, text);
+        values += len + strspn(values + len, ", ");
+    }
+}
+
+/* "before|after" names what may be given; FILE and FOLDER are the shell's; settings are those of
+ * the command; else nothing is known. */
+static void append_values(struct buf *out, const struct cli_command *c, const struct cli_option *o,
+                          const char *lead, const char *typed)
 {
     const char *at = o->argument;
+    if (strcmp(at, "KEY=VALUE") == 0 && c->keys_each) {
+        c->keys_each(append_key, &(struct key_search){out, lead, typed});
+        return;
+    }
     if (strcmp(at, "FILE") == 0) {
         buf_append_text(out, COMPLETE_FILES "\n");
         return;
@@ -100,13 +132,13 @@ static void complete_command(const struct cli_command *c, const char *const *wor
     const char *equals = typed[0] == '-' ? strchr(typed, '=') : NULL;
     const struct cli_option *waiting = waiting_option(c, words, count);
     if (waiting) {
-        append_values(out, waiting, "", typed);
+        append_values(out, c, waiting, "", typed);
     } else if (equals) {
         const struct cli_option *o = find_option(c, typed, (size_t)(equals - typed));
         char lead[256];
         snprintf(lead, sizeof lead, "%.*s", (int)(equals + 1 - typed), typed);
         if (o && o->argument)
-            append_values(out, o, lead, equals + 1);
+            append_values(out, c, o, lead, equals + 1);
     } else {
         append_options(out, c, words, count, typed);
         for (const char *at = c->words ? c->words : ""; *at;) {

@@ -10,6 +10,7 @@
 #include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/conf_keys.h"
 #include "zkconsumer/cli/consume_exec.h"
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/ends.h"
@@ -830,6 +831,7 @@ const struct cli_command command_consume = {
         "group that has offsets, and only errors and the number of messages are told.",
     .options = consume_options,
     .option_count = CONSUME_OPTIONS,
+    .keys_each = conf_keys_of_consumer,
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
     .exits = exits,

@@ -11,6 +11,7 @@
 #include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/conf_keys.h"
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/mirror_plan.h"
 #include "zkconsumer/cli/producer.h"
@@ -499,6 +500,7 @@ const struct cli_command command_mirror = {
         "Topics of one name in several sources become one topic.",
     .options = mirror_options,
     .option_count = MIRROR_OPTIONS,
+    .keys_each = conf_keys_of_consumer,
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
     .exits = exits,

@@ -2,6 +2,7 @@
  * stream, which does nothing with messages but count them. */
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/conf_keys.h"
 #include "zkconsumer/cli/consume_plan.h"
 #include "zkconsumer/cli/group_traces.h"
 #include "zkconsumer/cli/names.h"
@@ -417,6 +418,7 @@ const struct cli_command command_perf_consume = {
         "its rates negative.",
     .options = options,
     .option_count = OPTIONS,
+    .keys_each = conf_keys_of_consumer,
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
     .exits = exits,

@@ -1,6 +1,7 @@
 /* zkconsumer perf produce: kafka-producer-perf-test. */
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/conf_keys.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/cli/perf.h"
 #include "zkconsumer/cli/producer.h"
@@ -336,6 +337,7 @@ const struct cli_command command_perf_produce = {
                    "Kafka's line of numbers; MB are 1048576 bytes of values.",
     .options = options,
     .option_count = OPTIONS,
+    .keys_each = conf_keys_of_producer,
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
     .exits = exits,

@@ -9,6 +9,7 @@
 #include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
+#include "zkconsumer/cli/conf_keys.h"
 #include "zkconsumer/cli/file.h"
 #include "zkconsumer/cli/format.h"
 #include "zkconsumer/cli/lines.h"
@@ -470,6 +471,7 @@ const struct cli_command command_produce = {
         "stderr; a second Ctrl-C gives up at once.",
     .options = options,
     .option_count = OPTIONS,
+    .keys_each = conf_keys_of_producer,
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
     .exits = exits,

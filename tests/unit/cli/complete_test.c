@@ -6,12 +6,20 @@ static const struct cli_option options[] = {
     {"config consumer.config", 'F', "FILE", false, "A file."},
     {"topic", 't', "TOPIC", true, "What to read\nand more"},
     {"quiet", 'q', NULL, false, "Says less."},
+    {"set", 'X', "KEY=VALUE", true, "A setting."},
 };
+
+static void keys_each(cli_key_fn *fn, void *user)
+{
+    fn("mode", "safe, compat, sane", "How. And why.", user);
+    fn("mode.depth", "", "How deep.", user);
+    fn("on", "true, false", "Whether.", user);
+}
 
 #define COMMAND(n, k, w)                                                                           \
     {                                                                                              \
         .name = n, .kafka = k, .summary = n " it", .words = w, .options = options,                 \
-        .option_count = ARRAY_LEN(options)                                                         \
+        .option_count = ARRAY_LEN(options), .keys_each = keys_each                                 \
     }
 
 static const struct cli_command take = COMMAND("take", "kafka-take kafka.tools.Take", NULL);
@@ -32,8 +40,16 @@ static const struct complete_case {
     {"zkconsumer groups nothing ", ""},
     {"zkconsumer help gr", "groups"},
     {"zkconsumer help groups l", "list"},
-    {"zkconsumer shells ", "--commit= --config= --topic= --quiet bash zsh"},
+    {"zkconsumer shells ", "--commit= --config= --topic= --quiet --set= bash zsh"},
     {"zkconsumer shells z", "zsh"},
+    {"zkconsumer take -X ", "mode= mode.depth= on="},
+    {"zkconsumer take -X mo", "mode= mode.depth="},
+    {"zkconsumer take -X mode=s", "mode=safe mode=sane"},
+    {"zkconsumer take -X mode.depth=", ""},
+    {"zkconsumer take --set=mode=c", "--set=mode=compat"},
+    {"zkconsumer take --set=mode.", "--set=mode.depth="},
+    {"zkconsumer take --set on=", "on=true on=false"},
+    {"zkconsumer take --set off=", ""},
     {"zkconsumer take --c", "--commit= --config="},
     {"zkconsumer take --quiet --q", ""},
     {"zkconsumer take -q --q", ""},
@@ -95,7 +111,8 @@ static void test_what_words_mean(void **state)
     buf_init(&out, 100000);
     complete_append((struct cli_commands){all, ARRAY_LEN(all)}, words, 3, &out);
     assert_string_equal(buf_text(&out), "--commit=\tWhen\n--config=\tA file\n"
-                                        "--topic=\tWhat to read\n--quiet\tSays less\n");
+                                        "--topic=\tWhat to read\n--quiet\tSays less\n"
+                                        "--set=\tA setting\n");
     buf_deinit(&out);
 }
 
