@@ -105,6 +105,14 @@ def test_offset_checker_of_offsets_in_kafka(t):
     group = json.loads(run("zkconsumer", "groups", "describe", "--json", *words).stdout)
     expect([(p["offset"], p["offset_store"]) for p in group["partitions"]], [(5, "kafka")] * 2)
 
+    # what is written to ZooKeeper does not move such a group: that is said
+    for words_of in (("reset", "--to-earliest"), ("set", "-o", "beginning")):
+        for topic, kept in (("orders", True), ("clicks", False)):
+            done = run("zkconsumer", "offsets", words_of[0], *words, "-t", topic, *words_of[1:])
+            expect((words_of, topic, done.returncode), (words_of, topic, 2 if kept else 0))
+            expect("keeps offsets of 2 of these partitions in Kafka, of [orders,0] 5" in done.stderr, kept)
+    world.zk.set("/consumers/kafkas/offsets/orders/0", b"3")
+
     # and in groups watch, which does not show ZooKeeper's instead when they are not to be had
     err = t.folder / "watch.err"
     watch = t.process("watch", [program("zkconsumer"), "groups", "watch", "--interval=200", *words], err=err)

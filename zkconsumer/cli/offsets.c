@@ -116,6 +116,14 @@ static enum zkc_err write_offsets(struct admin *a, const char *group,
     return err;
 }
 
+static bool tell_stored(struct admin *a, const char *group, const struct partition_list *w)
+{
+    struct kafka_offset *list = arena_alloc_array(&a->arena, w->count, sizeof *list);
+    for (size_t i = 0; list && i < w->count; i++)
+        list[i] = (struct kafka_offset){w->list[i].topic, w->list[i].partition, -1, NULL};
+    return list && group_offsets_tell_stored(a, group, list, w->count);
+}
+
 static enum cli_exit set(struct admin *a, const struct cli_args *args, int64_t partition)
 {
     const char *group = cli_args_text(args, GROUP, ""), *where = cli_args_text(args, OFFSET, "");
@@ -132,9 +140,10 @@ static enum cli_exit set(struct admin *a, const struct cli_args *args, int64_t p
         w.list[i].offset = number;
     if (!err && !is_number)
         err = group_offsets_ask(a, &w, at_end ? LIST_OFFSETS_LATEST : LIST_OFFSETS_EARLIEST);
+    bool is_doubtful = !err && tell_stored(a, group, &w);
     if (!err)
         err = write_offsets(a, group, &w, forced);
-    return err ? admin_fail(a, err) : CLI_DONE;
+    return err ? admin_fail(a, err) : is_doubtful ? CLI_PROBLEM : CLI_DONE;
 }
 
 /* ---- running ---- */
@@ -208,6 +217,7 @@ static const struct cli_pair get_exits[] = {
 static const struct cli_pair set_exits[] = {
     {"0", "written"},
     {"1", "usage, no such topic or partition, or the group has members"},
+    {"2", "written to ZooKeeper, but the group has offsets in Kafka as well, or that is not known"},
     {"3", "ZooKeeper or a leader could not be reached"},
     {"4", "the time was up"},
 };

@@ -50,7 +50,7 @@ static const struct cli_option options[OPTIONS] = {
          "Write although members are registered. Consumers of 0.8 do not look at it before "
          "their next rebalance, and overwrite it when their own position moves. Our members "
          "in safe mode obey: beside an owner the number is written with a leading zero, which "
-         "asks them to move."},
+         "asks them to move; but not with offsets.storage=kafka, which is told."},
     [TIMEOUT] = OPTION_TIMEOUT,
     [HELP] = OPTION_HELP,
 };
@@ -288,9 +288,18 @@ static enum zkc_err write_moves(struct admin *a, const struct plan *plan,
     return err;
 }
 
+static bool tell_stored(struct admin *a, const struct plan *plan, const struct topic_moves *t)
+{
+    struct kafka_offset *list = arena_alloc_array(&a->arena, t->count, sizeof *list);
+    for (size_t i = 0; list && i < t->count; i++)
+        list[i] = (struct kafka_offset){t->list[i].topic, t->list[i].partition, -1, NULL};
+    return list && group_offsets_tell_stored(a, plan->group, list, t->count);
+}
+
 /* Everything is found before anything is written. */
 static enum zkc_err reset(struct admin *a, const struct plan *plan, const struct cli_args *args,
-                          const char *const *topics, size_t topic_count, struct output *out)
+                          const char *const *topics, size_t topic_count, struct output *out,
+                          bool *is_doubtful)
 {
     struct topic_moves *all = arena_alloc_array(&a->arena, topic_count, sizeof *all);
     enum zkc_err err = all ? ZKC_OK : a->arena.failed;
@@ -298,6 +307,8 @@ static enum zkc_err reset(struct admin *a, const struct plan *plan, const struct
         err = group_offsets_refuse_live(a, plan->group);
     for (size_t i = 0; !err && i < topic_count; i++)
         err = find_moves(a, plan, topics[i], &all[i].list, &all[i].count);
+    for (size_t i = 0; !err && i < topic_count && !*is_doubtful; i++)
+        *is_doubtful = tell_stored(a, plan, &all[i]);
     for (size_t i = 0; !err && i < topic_count; i++)
         err = write_moves(a, plan, args, &all[i], out);
     return err;
@@ -335,14 +346,15 @@ static enum cli_exit run_with(struct admin *a, const struct plan *plan, const st
 {
     const char *const *topics = NULL;
     size_t count = 0;
+    bool is_doubtful = false;
     struct output out;
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
     enum zkc_err err = find_topics(a, plan, args, &topics, &count);
     if (!err)
-        err = reset(a, plan, args, topics, count, &out);
+        err = reset(a, plan, args, topics, count, &out, &is_doubtful);
     enum cli_exit code = err ? admin_fail(a, err) : output_finish(&out);
     output_deinit(&out);
-    return code;
+    return code == CLI_DONE && is_doubtful ? CLI_PROBLEM : code;
 }
 
 static enum cli_exit run(const struct cli_args *args)
@@ -371,6 +383,7 @@ static const struct cli_pair examples[] = {
 static const struct cli_pair exits[] = {
     {"0", "written (or, with --dry-run, printed)"},
     {"1", "usage, no such topic or partition, nothing to shift, or the group has members"},
+    {"2", "written to ZooKeeper, but the group has offsets in Kafka as well, or that is not known"},
     {"3", "ZooKeeper or a leader could not be reached"},
     {"4", "the time was up"},
 };
@@ -385,7 +398,8 @@ const struct cli_command command_offsets_reset = {
     .description =
         "Asks the leaders first, and writes when all of them have answered. Prints "
         "topic:partition:offset, a line for each offset written. Refused while the group has "
-        "members, unless forced.",
+        "members, unless forced. Offsets that the group keeps in Kafka (offsets.storage=kafka) are "
+        "not written: they stand against what is, which is told.",
     .options = options,
     .option_count = OPTIONS,
     .examples = examples,
