@@ -23,6 +23,7 @@ enum {
     OUT,
     GROUP,
     MODE,
+    VARIANT,
     STRATEGY,
     BACKOFF,
     RETRIES,
@@ -40,6 +41,8 @@ static const struct cli_option options[OPTION_COUNT] = {
     [GROUP] = {"group", 'G', "GROUP", false, "which group, where there are several"},
     [MODE] = {"mode", 0, "MODE", false,
               "of the members: zookeeper:compat (the rule, as Kafka's) or zookeeper:safe"},
+    [VARIANT] = {"variant", 0, "NAME", false,
+                 "zookeeper.variant of the members: 0.8 (the rule, as Kafka's), 0.7 or documented"},
     [STRATEGY] = {"strategy", 0, "NAME", false,
                   "partition.assignment.strategy of the members (range)"},
     [BACKOFF] = {"rebalance-backoff-ms", 0, "MS", false, "as the members have it (not known)"},
@@ -262,10 +265,17 @@ static bool read_options(const struct cli_args *args, struct import_options *o)
         report_error("--mode=%s: expected zookeeper:compat or zookeeper:safe", mode);
         return false;
     }
+    const char *variant = cli_args_text(args, VARIANT, "0.8");
+    if (strcmp(variant, "0.8") != 0 && strcmp(variant, "0.7") != 0 &&
+        strcmp(variant, "documented") != 0) {
+        report_error("--variant=%s: expected 0.8, 0.7 or documented", variant);
+        return false;
+    }
     *o = (struct import_options){.group = cli_args_text(args, GROUP, NULL),
                                  .strategy = cli_args_text(args, STRATEGY, NULL),
                                  .backoff_ms = -1,
                                  .is_safe = is_safe,
+                                 .variant = variant,
                                  .writes_only = cli_args_has(args, WRITES),
                                  .is_settled = cli_args_has(args, SETTLED),
                                  .has_origin = cli_args_has(args, ORIGIN)};

@@ -589,7 +589,7 @@ static void emit_header(struct import *x, uint32_t member_count)
     if (!e)
         return;
     e->run.mode = x->options.is_safe ? "zookeeper:safe" : "zookeeper:compat";
-    e->run.variant = "0.8";
+    e->run.variant = x->options.variant ? x->options.variant : "0.8";
     e->run.strategy = x->options.strategy ? x->options.strategy : "range";
     e->run.scenario = "";
     e->run.level = x->is_scene ? 1 : TRACE_LEVEL_MAX; /* a scene's reads have no zxid */

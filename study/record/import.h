@@ -28,6 +28,7 @@ struct import_options {
     int64_t backoff_ms;    /* rebalance.backoff.ms; -1: not known */
     uint32_t attempts_max; /* rebalance.max.retries; 0: not known, and 4 is taken to count by */
     bool is_safe;          /* the members are ours in safe mode: attempts are not derived */
+    const char *variant;   /* zookeeper.variant of the members; NULL: 0.8 (0.7 shows by itself) */
     bool writes_only;      /* zk_txn alone: the truth beside traces of the members' own */
     bool is_settled;       /* the group is at rest at the end: partitions of nobody are orphans */
     bool has_origin; /* trace.origin.ns of the members' traces; else time begins with the capture */

@@ -3,7 +3,12 @@
  *
  *     brokers, own, brokers, commits, releases, own, topics, list, members, list, offsets, claims
  *
- * (0.8.1 and 0.7 read members and topics before they release.) Other threads of a Java member say
+ * (0.8.1 and 0.7 read members and topics before they release.) The documented algorithm, which only
+ * ours have (import_options.variant), does not look for itself first:
+ *
+ *     commits, releases, brokers, list, members, topics, claims, offsets
+ *
+ * Other threads of a Java member say
  * things between: the finder of leaders reads the brokers after an attempt; the event thread reads
  * a list or a topic once more after each event, with an `exists` before it; the timer commits. */
 #include "study/record/import_life.h"
@@ -176,13 +181,13 @@ static uint64_t backoff_ns(const struct life *l)
     return (uint64_t)(ms >= 0 ? ms : BACKOFF_DEFAULT_MS) * 1000000;
 }
 
-static void begin_attempt(struct life *l)
+static void begin_attempt(struct life *l, uint64_t begin_ns, uint64_t begin_order)
 {
     struct attempt *a = &l->attempt;
-    uint64_t begin_ns = l->scan.t_ns, order = l->order;
+    uint64_t order = l->order;
     bool is_retry =
         l->in_rebalance && l->failed > 0 && (l->failed < attempts_max(l) || !l->trigger);
-    l->order = l->scan.order;
+    l->order = begin_order;
     if (!is_retry) {
         if (l->in_rebalance)
             life_end_rebalance(l, begin_ns, false, true);
@@ -360,6 +365,35 @@ static bool begins_attempt(const struct life *l)
     return l->scan.is_on || a->has_scan_after_list || a->has_self || !a->is_list_with_self;
 }
 
+static bool is_documented(const struct life *l)
+{
+    const char *variant = l->x->options.variant;
+    return variant && strcmp(variant, "documented") == 0;
+}
+
+/* Nothing more is expected of the attempt: it has claimed all, or has given back what it had. */
+static bool is_over(const struct attempt *a)
+{
+    return !a->is_on || all_claimed(a) || is_backed_out(a) || has_nothing(a);
+}
+
+static void begin_documented(struct life *l, uint64_t t_ns, uint64_t order)
+{
+    life_end_attempt(l, !l->trigger && t_ns - l->attempt.end_ns >= backoff_ns(l) / 2);
+    begin_attempt(l, t_ns, order);
+}
+
+/* Those of the timer look the same: what is written after an event, before the members are read, is
+ * taken for the attempt's. */
+void life_before_commit(struct life *l, const struct item *i)
+{
+    if (is_documented(l) && l->trigger && l->owned.count + l->attempt.claims.count &&
+        is_over(&l->attempt)) {
+        l->scan.is_on = false;
+        begin_documented(l, i->t_ns, l->order);
+    }
+}
+
 static void read_own(struct life *l, const struct item *i)
 {
     struct attempt *a = &l->attempt;
@@ -367,7 +401,7 @@ static void read_own(struct life *l, const struct item *i)
         if (!l->scan.is_on)
             return; /* it looks whose node is in its way, to register */
         life_end_attempt(l, !l->trigger && l->scan.t_ns - a->end_ns >= backoff_ns(l) / 2);
-        begin_attempt(l);
+        begin_attempt(l, l->scan.t_ns, l->scan.order);
     }
     life_join_scan(l);
     life_count_op(l, i, &a->read_ns);
@@ -388,6 +422,7 @@ static void read_member(struct life *l, const struct item *i, const struct path_
 static void read_list(struct life *l, const struct item *i)
 {
     struct attempt *a = &l->attempt;
+    life_join_scan(l);
     life_count_op(l, i, &a->read_ns);
     if (i->zk_rc || a->has_list)
         return;
@@ -503,6 +538,10 @@ void life_delete_owner(struct life *l, const struct item *i, const struct path_i
 {
     struct attempt *a = &l->attempt;
     struct topic_partition tp = life_partition(l, p);
+    if (is_documented(l) && is_over(a)) {
+        l->scan.is_on = false;
+        begin_documented(l, i->t_ns, l->order);
+    }
     bool is_back_out = a->is_on && a->claims.count;
     if (a->is_on) {
         life_join_scan(l);
@@ -528,7 +567,11 @@ void life_delete_owner(struct life *l, const struct item *i, const struct path_i
 void life_read(struct life *l, const struct item *i, const struct path_info *p)
 {
     struct attempt *a = &l->attempt;
-    if (life_is_self(l, p) && i->op == CAPTURE_GET && (begins_attempt(l) || !a->has_list)) {
+    bool is_list = p->kind == ZK_PATH_IDS && p->is_group && i->op == CAPTURE_CHILDREN;
+    if (is_documented(l)) {
+        if (is_list && l->scan.is_on && (is_over(a) || a->has_list))
+            begin_documented(l, l->scan.t_ns, l->scan.order);
+    } else if (life_is_self(l, p) && i->op == CAPTURE_GET && (begins_attempt(l) || !a->has_list)) {
         read_own(l, i);
         return;
     }
@@ -548,8 +591,7 @@ void life_read(struct life *l, const struct item *i, const struct path_info *p)
     if (p->kind == ZK_PATH_ID && p->is_group && a->has_list) {
         life_join_scan(l);
         read_member(l, i, p);
-    } else if (p->kind == ZK_PATH_IDS && p->is_group && i->op == CAPTURE_CHILDREN) {
-        life_join_scan(l);
+    } else if (is_list) {
         read_list(l, i);
     } else if (p->kind == ZK_PATH_TOPIC && i->op == CAPTURE_GET) {
         life_join_scan(l);

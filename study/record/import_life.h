@@ -87,6 +87,8 @@ bool life_scan_op(struct life *l, const struct item *i, const struct path_info *
 void life_join_scan(struct life *l);
 void life_count_op(struct life *l, const struct item *i, uint64_t *ns);
 void life_read(struct life *l, const struct item *i, const struct path_info *p);
+/* An offset is to be written: by the documented algorithm, the first thing in an attempt. */
+void life_before_commit(struct life *l, const struct item *i);
 void life_create_owner(struct life *l, const struct item *i, const struct path_info *p);
 void life_delete_owner(struct life *l, const struct item *i, const struct path_info *p);
 /* When an attempt has ended shows in what comes next; `is_retried`: another one, and nobody asked

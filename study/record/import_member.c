@@ -133,6 +133,7 @@ static void emit_commit(struct life *l, const struct item *i, const struct path_
 static void write_offset(struct life *l, const struct item *i, const struct path_info *p)
 {
     struct attempt *a = &l->attempt;
+    life_before_commit(l, i);
     if (a->is_on && !a->claims.count) {
         life_join_scan(l);
         life_count_op(l, i, &a->commit_ns);

@@ -279,7 +279,7 @@ def by_attempt(events, member):
     return told
 
 
-def test_the_import_says_what_our_members_say(t):
+def the_import_says_what_our_members_say(t, settings, *options):
     names, folder = ["m1", "m2", "m3"], t.folder
     members = Recorded(t, "ours", names, {"t": 8}, brokers=1)
     producer = t.producer(members.cluster)
@@ -288,7 +288,7 @@ def test_the_import_says_what_our_members_say(t):
 
     def start(name):
         members.start(name, **{"trace.path": traces[name], "trace.member": name, "trace.level": 2,
-                               "trace.origin.ns": origin})
+                               "trace.origin.ns": origin, **settings})
         members.shared.wait_for_event("streams", name)
 
     def settle(*there):
@@ -309,7 +309,7 @@ def test_the_import_says_what_our_members_say(t):
     settle("m1")
     members.leave("m1")
     members.shared.finish()
-    derived, _ = members.check()
+    derived, _ = members.check(*options)
     for name in names:
         own = [json.loads(line) for line in traces[name].read_text().splitlines()]
         assert own[-1]["ev"] == "end" and own[-1]["drops"] == 0
@@ -330,6 +330,22 @@ def test_the_import_says_what_our_members_say(t):
     for must in ("C3", "C4", "C5", "C7", "C10", "Z1", "Z2", "Z3", "Z4", "Z5", "Z7", "Z8", "Z9", "Z11"):
         assert results[must]["checked"] > 0 and "unknown" not in results[must], results[must]
     assert results["stale_commits"]["found"] == 0 and "unknown" not in results["stale_commits"]
+
+
+def test_the_import_says_what_our_members_say(t):
+    the_import_says_what_our_members_say(t, {})
+
+
+@long
+def test_the_import_says_what_members_of_0_7_say(t):
+    the_import_says_what_our_members_say(t, {"zookeeper.variant": "0.7"}, "--variant=0.7")
+
+
+def test_the_import_says_what_members_of_the_documented_algorithm_say(t):
+    """They release before they read, read offsets when they have claimed, and watch brokers."""
+    the_import_says_what_our_members_say(
+        t, {"zookeeper.variant": "documented", "partition.assignment.strategy": "ceil"},
+        "--variant=documented", "--strategy=ceil")
 
 
 def test_members_behind_one_port_are_told_apart(t):

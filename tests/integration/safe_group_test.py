@@ -946,8 +946,8 @@ def test_a_java_member_that_gives_up(t):
         wait_for(lambda: world.cluster.zk.exists(path), "g_m to claim again")
     blockers = ["/consumers/g/owners/t/%d" % n for n in (0, 1)]
     java = t.java_members(world.cluster, "g", name="java")
-    java.open("j", {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 300,
-                    "rebalance.max.retries": 3})
+    java.open("j", {"zookeeper.session.timeout.ms": 6000, "rebalance.backoff.ms": 300,
+                    "rebalance.max.retries": 3}, zookeeper=world.proxy.listen("j"))
 
     def holder(path):
         try:
@@ -955,15 +955,18 @@ def test_a_java_member_that_gives_up(t):
         except NoNodeError:  # just given up
             return None
 
-    def block():  # as soon as m gives them up
+    def block():  # when m gives them up
         for path in blockers:
             try:
                 world.cluster.zk.create(path, b"g_x-0", ephemeral=True)
             except NodeExistsError:
                 pass
         return all(holder(path) == b"g_x-0" for path in blockers)
+    claims = world.proxy.hold("j", "create", blockers[0])
     java.streams("j", t=1)
-    wait_for(block, "the share of j to be blocked", 30, 0.001)
+    wait_for(block, "the share of j to be blocked", 30, 0.01)
+    assert claims.wait(30), "j did not claim within 30 s"
+    world.proxy.go("j")
     wait_for(lambda: java.events("error", "j"), "j to give up", 60)
     for path in blockers:
         world.cluster.zk.delete(path)
