@@ -1,4 +1,5 @@
-/* zkstudy ablate: what each choice of 0.8.2 costs, by taking it away. */
+/* zkstudy ablate: what each choice of 0.8.2, or rule of safe mode, is for, by taking it
+ * away. */
 #include "study/command_common.h"
 #include "study/commands.h"
 #include "study/run/ablation.h"
@@ -7,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { SCENARIO, SEED, MODE, SET, OPTION_COUNT };
@@ -20,49 +22,34 @@ static const struct cli_option options[OPTION_COUNT] = {
 
 static const struct common_options common = {SCENARIO, SEED, MODE, SET, COMMON_NONE};
 
-static const char *const study[] = {"S05",
-                                    "S09",
-                                    "S10",
-                                    "S12",
-                                    "S13",
-                                    "S15",
-                                    "S17",
-                                    "S18",
-                                    "S19",
-                                    "S21",
-                                    "S22",
-                                    "S25",
-                                    "foreign-owner-deleted",
-                                    "late-commit",
-                                    "orphan",
-                                    "stale-offset"};
-
 #define SCENARIOS_MAX 64
 
 struct table {
     const char *names[SCENARIOS_MAX]; /* of the scenarios */
     size_t count;
-    struct ablation_sums *sums; /* of scenario s and row i: [s * ablation_count + i]; owned */
+    const struct ablations *of;
+    struct ablation_sums *sums; /* of scenario s and row i: [s * of->count + i]; owned */
 };
 
 static const struct ablation_sums *sums_of(const struct table *t, size_t s, size_t i)
 {
-    return &t->sums[s * ablation_count + i];
+    return &t->sums[s * t->of->count + i];
 }
 
 /* ---- one scenario ---- */
 
-static void print_row_name(size_t i)
+static void print_row_name(const struct table *t, size_t i)
 {
-    if (ablations[i].key)
-        printf("| `%s=%s`", ablations[i].key, ablations[i].value);
+    const struct ablation *row = &t->of->row[i];
+    if (row->key)
+        printf("| `%s=%s`", row->key, row->value);
     else
-        printf("| as 0.8.2");
+        printf("| %s", t->of->base);
 }
 
 static bool is_seen(const struct table *t, size_t s, const struct ablation_fault *f)
 {
-    for (size_t i = 0; i < ablation_count; i++)
+    for (size_t i = 0; i < t->of->count; i++)
         if (ablation_value(sums_of(t, s, i), f) > 0)
             return true;
     return false;
@@ -92,10 +79,10 @@ static void print_scenario(const struct table *t, size_t s, const struct scenari
         if (is_seen(t, s, &ablation_faults[f]))
             printf("|--:");
     printf("|--:|--:|--:|--:|\n");
-    for (size_t i = 0; i < ablation_count; i++) {
+    for (size_t i = 0; i < t->of->count; i++) {
         const struct ablation_sums *sums = sums_of(t, s, i);
         double runs = (double)sums->runs;
-        print_row_name(i);
+        print_row_name(t, i);
         for (size_t f = 0; f < ablation_fault_count; f++)
             if (is_seen(t, s, &ablation_faults[f]))
                 print_number(ablation_value(sums, &ablation_faults[f]));
@@ -167,12 +154,20 @@ static void print_costs(const struct table *t, size_t i)
         print_cost(sums[0][k], sums[1][k]);
 }
 
+static bool is_seen_anywhere(const struct table *t, const struct ablation_fault *f)
+{
+    for (size_t s = 0; s < t->count; s++)
+        if (is_seen(t, s, f))
+            return true;
+    return false;
+}
+
 static void print_over_all(const struct table *t)
 {
     printf("\n## Over all\n\n| switch | removes | lessens | leaves | worsens | attempts | reads | "
            "writes |\n|---|---|---|---|---|--:|--:|--:|\n");
-    for (size_t i = 1; i < ablation_count; i++) {
-        print_row_name(i);
+    for (size_t i = 1; i < t->of->count; i++) {
+        print_row_name(t, i);
         print_effect(t, i, ABLATION_REMOVES);
         print_effect(t, i, ABLATION_LESSENS);
         print_left(t, i);
@@ -183,9 +178,11 @@ static void print_over_all(const struct table *t)
     printf(
         "\nRemoves: none is left. Lessens: less than half. Leaves: more than half is left wherever "
         "it occurs. Worsens:\nmore than twice as much, or where there was none. In brackets the "
-        "scenarios. The last three: over all scenarios,\nagainst 0.8.2.\n\n");
+        "scenarios. The last three: over all scenarios,\nagainst %s.\n\n",
+        t->of->against);
     for (size_t f = 0; f < ablation_fault_count; f++)
-        printf("- %s: %s\n", ablation_faults[f].name, ablation_faults[f].text);
+        if (is_seen_anywhere(t, &ablation_faults[f]))
+            printf("- %s: %s\n", ablation_faults[f].name, ablation_faults[f].text);
 }
 
 /* ---- running ---- */
@@ -193,12 +190,12 @@ static void print_over_all(const struct table *t)
 static bool run_scenario_rows(struct table *t, size_t s, const struct scenario *scenario,
                               uint64_t first, uint64_t last)
 {
-    for (size_t i = 0; i < ablation_count; i++) {
+    for (size_t i = 0; i < t->of->count; i++) {
         struct why why;
         if (isatty(STDERR_FILENO))
-            fprintf(stderr, "\r\033[K%s, %zu of %zu", t->names[s], i + 1, ablation_count);
-        enum zkc_err err =
-            ablation_run(scenario, i, first, last, &t->sums[s * ablation_count + i], &why);
+            fprintf(stderr, "\r\033[K%s, %zu of %zu", t->names[s], i + 1, t->of->count);
+        enum zkc_err err = ablation_run(scenario, &t->of->row[i], first, last,
+                                        &t->sums[s * t->of->count + i], &why);
         if (!err)
             continue;
         report_error("%s: %s", t->names[s], err == ZKC_ERR_NOMEM ? "out of memory" : why.text);
@@ -215,7 +212,12 @@ static bool run_one(const struct cli_args *args, struct table *t, size_t s, uint
     struct scenario *scenario = common_named_scenario(args, &common, t->names[s]);
     if (!scenario)
         return false;
-    bool ok = run_scenario_rows(t, s, scenario, first, last);
+    bool is_safe = strcmp(scenario_value(scenario, "zookeeper.mode"), "safe") == 0;
+    bool ok = is_safe == (t->of == &ablations_safe);
+    if (!ok)
+        report_error("%s: it is of zookeeper.mode=%s; expected --mode=zookeeper:%s", t->names[s],
+                     is_safe ? "safe" : "compat", is_safe ? "safe" : "compat");
+    ok = ok && run_scenario_rows(t, s, scenario, first, last);
     if (ok)
         print_scenario(t, s, scenario);
     scenario_free(scenario);
@@ -232,18 +234,19 @@ static bool choose(const struct cli_args *args, struct table *t)
         }
         t->names[t->count++] = name;
     }
-    for (size_t i = 0; !cli_args_value(args, SCENARIO, 0) && i < ARRAY_LEN(study); i++)
-        t->names[t->count++] = study[i];
+    for (size_t i = 0; !cli_args_value(args, SCENARIO, 0) && i < t->of->scenario_count; i++)
+        t->names[t->count++] = t->of->scenarios[i];
     return true;
 }
 
 static enum cli_exit run(const struct cli_args *args)
 {
-    struct table t = {.count = 0};
+    bool is_safe = strcmp(cli_args_text(args, MODE, "zookeeper:compat"), "zookeeper:safe") == 0;
+    struct table t = {.of = is_safe ? &ablations_safe : &ablations_compat};
     uint64_t first, last;
     if (!common_no_operands(args) || !common_seeds(args, SEED, &first, &last) || !choose(args, &t))
         return CLI_FAILED;
-    t.sums = calloc(t.count * ablation_count, sizeof *t.sums);
+    t.sums = calloc(t.count * t.of->count, sizeof *t.sums);
     bool ok = t.sums != NULL;
     if (!ok)
         report_error("out of memory");
@@ -259,6 +262,7 @@ static enum cli_exit run(const struct cli_args *args)
 
 static const struct cli_pair examples[] = {
     {"zkstudy ablate --seed=1..20", "the tables of docs/ablations.md, from more seeds"},
+    {"zkstudy ablate --mode=zookeeper:safe --seed=1..20", "the same of safe mode"},
     {"zkstudy ablate --scenario=S18 --seed=1..100", "one scenario"},
 };
 
@@ -269,11 +273,11 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_ablate = {
     .name = "ablate",
-    .summary = "what each choice of Kafka 0.8.2 costs, by taking it away",
-    .synopsis = "[--scenario=FILE ...] [--seed=N[..M]] [--set KEY=VALUE ...]",
-    .description = "Runs each scenario as Kafka 0.8.2 would have it, and once more with each\n"
-                   "switch by itself. Prints, as Markdown, which faults are found, what settling\n"
-                   "takes, and the operations after the warm-up.",
+    .summary = "what each choice of Kafka 0.8.2, or rule of safe mode, is for, by taking it away",
+    .synopsis = "[--scenario=FILE ...] [--seed=N[..M]] [--mode=MODE] [--set KEY=VALUE ...]",
+    .description = "Runs each scenario as Kafka 0.8.2 would have it, or with all rules of safe\n"
+                   "mode, and once more with each switch by itself. Prints, as Markdown, which\n"
+                   "faults are found, what settling takes, and the operations after the warm-up.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

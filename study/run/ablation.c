@@ -1,7 +1,7 @@
 #include "study/run/ablation.h"
 #include "zkconsumer/core/base/array.h"
 
-const struct ablation ablations[] = {
+static const struct ablation compat_rows[] = {
     {NULL, NULL},
     {"zookeeper.variant", "0.7"},
     {"zookeeper.variant", "documented"},
@@ -19,7 +19,58 @@ const struct ablation ablations[] = {
     {"zookeeper.sync.before.read", "true"},
     {"zookeeper.give.up", "never"},
 };
-const size_t ablation_count = ARRAY_LEN(ablations);
+
+static const char *const compat_scenarios[] = {"S05",
+                                               "S09",
+                                               "S10",
+                                               "S12",
+                                               "S13",
+                                               "S15",
+                                               "S17",
+                                               "S18",
+                                               "S19",
+                                               "S21",
+                                               "S22",
+                                               "S25",
+                                               "foreign-owner-deleted",
+                                               "late-commit",
+                                               "orphan",
+                                               "stale-offset"};
+
+const struct ablations ablations_compat = {.base = "as 0.8.2",
+                                           .against = "0.8.2",
+                                           .row = compat_rows,
+                                           .count = ARRAY_LEN(compat_rows),
+                                           .scenarios = compat_scenarios,
+                                           .scenario_count = ARRAY_LEN(compat_scenarios)};
+
+/* zookeeper.observer is not simulated. */
+static const struct ablation safe_rows[] = {
+    {NULL, NULL},
+    {"zookeeper.fence", "none"},
+    {"zookeeper.fence", "disconnect"},
+    {"zookeeper.lease.probe", "sync"},
+    {"zookeeper.claim", "single"},
+    {"zookeeper.release", "blind"},
+    {"zookeeper.commit", "blind"},
+    {"zookeeper.watch.owners", "false"},
+    {"zookeeper.keep.unmoved", "false"},
+    {"zookeeper.coalesce", "false"},
+    {"zookeeper.sync.before.read", "true"},
+    {"partition.assignment.strategy", "range"},
+    {"partition.assignment.strategy", "rendezvous"},
+    {"partition.assignment.strategy", "roundrobin"},
+};
+
+static const char *const safe_scenarios[] = {
+    "S05", "S12", "S15", "S18", "S21", "blind-delete-commit", "blind-delete-release"};
+
+const struct ablations ablations_safe = {.base = "with all rules",
+                                         .against = "all rules",
+                                         .row = safe_rows,
+                                         .count = ARRAY_LEN(safe_rows),
+                                         .scenarios = safe_scenarios,
+                                         .scenario_count = ARRAY_LEN(safe_scenarios)};
 
 const struct ablation_fault ablation_faults[] = {
     {"never stable", "runs whose group was not stable at the end", CHECK_COUNT, false},
@@ -36,6 +87,14 @@ const struct ablation_fault ablation_faults[] = {
     {"outage", "partition-seconds without believer", CHECK_GAP, true},
     {"paused", "partition-seconds with believers, none of them active", CHECK_PAUSED, true},
     {"conflicts", "claims that met another's node", CHECK_CLAIM_CONFLICTS, false},
+    {"SF1", "releases of what was not stopped and drained", CHECK_SF1, false},
+    {"SF2", "messages handed out after the lease's end", CHECK_SF2, false},
+    {"SF3", "times that two members handed out a partition", CHECK_SF3, false},
+    {"SF4", "owner znodes of another session deleted by a safe member", CHECK_SF4, false},
+    {"SF5", "offsets turned back, or not begun at, by a safe member", CHECK_SF5, false},
+    {"SF6", "own owner znodes that a safe member does not know of", CHECK_SF6, false},
+    {"SF7", "partitions that are not delivered after all faults", CHECK_SF7, false},
+    {"SF8", "stops and decisions without a membership that asks for them", CHECK_SF8, false},
 };
 const size_t ablation_fault_count = ARRAY_LEN(ablation_faults);
 
@@ -56,16 +115,17 @@ static void add(struct ablation_sums *s, const struct run_result *r)
     s->writes += r->measures.writes;
 }
 
-enum zkc_err ablation_run(const struct scenario *scenario, size_t i, uint64_t first, uint64_t last,
-                          struct ablation_sums *sums, struct why *why)
+enum zkc_err ablation_run(const struct scenario *scenario, const struct ablation *row,
+                          uint64_t first, uint64_t last, struct ablation_sums *sums,
+                          struct why *why)
 {
     struct scenario *s;
     why_clear(why);
     enum zkc_err err = scenario_copy(scenario, &s);
     if (err)
         return err;
-    if (ablations[i].key)
-        err = scenario_set(s, ablations[i].key, ablations[i].value, why);
+    if (row->key)
+        err = scenario_set(s, row->key, row->value, why);
     for (uint64_t seed = first; !err && seed <= last; seed++) {
         struct run_result r;
         err = run_scenario(&(struct run_options){.scenario = s, .seed = seed}, &r, why);

@@ -1,17 +1,28 @@
 /* Ablations: the same scenario with one choice of the protocol taken away at a time, and what that
- * changes: the faults that were found, and what it costs. Everything here is counted in runs. */
+ * changes: the faults that were found, and what it costs. Everything here is counted in runs.
+ * Of zookeeper:compat the choices are those of Kafka 0.8.2, of zookeeper:safe its rules. */
 #ifndef STUDY_RUN_ABLATION_H
 #define STUDY_RUN_ABLATION_H
 
 #include "study/run/run.h"
 
-/* One row: as 0.8.2, or with one key set otherwise. */
+/* One row: as the mode has it, or with one key set otherwise. */
 struct ablation {
     const char *key, *value; /* NULL: nothing is changed */
 };
 
-extern const struct ablation ablations[];
-extern const size_t ablation_count;
+/* The rows of a mode, and where they are shown. */
+struct ablations {
+    const char *base;           /* the first row: nothing is changed */
+    const char *against;        /* the same in a sentence */
+    const struct ablation *row; /* the first of them is the base */
+    size_t count;
+    const char *const *scenarios; /* which tell the rows apart */
+    size_t scenario_count;
+};
+
+/* Of zookeeper.mode=safe, or compat. */
+extern const struct ablations ablations_safe, ablations_compat;
 
 /* Sums over all seeds. */
 struct ablation_sums {
@@ -23,11 +34,11 @@ struct ablation_sums {
     uint64_t attempts, reads, writes; /* after the warm-up */
 };
 
-/* Runs `scenario`, with row `i` of the table set in a copy, for each seed, and adds. Errors as of
+/* Runs `scenario`, with that row set in a copy, for each seed, and adds. Errors as of
  * run_scenario(). */
-ZKC_MUST_CHECK enum zkc_err ablation_run(const struct scenario *scenario, size_t i, uint64_t first,
-                                         uint64_t last, struct ablation_sums *sums,
-                                         struct why *why);
+ZKC_MUST_CHECK enum zkc_err ablation_run(const struct scenario *scenario,
+                                         const struct ablation *row, uint64_t first, uint64_t last,
+                                         struct ablation_sums *sums, struct why *why);
 
 /* A number of the table: a fault that something counts. */
 struct ablation_fault {

@@ -3,6 +3,7 @@
 #include "study/scenario/parts.h"
 #include "study/scenario/scenario.h"
 #include "zkconsumer/core/base/rng.h"
+#include "zkconsumer/core/group/zk_switches.h"
 #include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -301,6 +302,26 @@ static bool read_plain(const struct scenario *s, bool is_mode, struct values *v,
     return true;
 }
 
+/* A line that no member acts on whom it is for: refused as the library refuses it. */
+static bool check_modes(const struct scenario *s, struct world *w, struct why *why)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct entry *e = &s->entries[i];
+        const char *key = e->key;
+        uint64_t first = 1, last = w->config.member_count;
+        if (strncmp(key, "member.", 7) == 0)
+            key = read_which(key, last, &first, &last);
+        bool acts = false;
+        for (uint64_t m = first; m <= last && w->config.members; m++)
+            acts = acts || zk_mode_acts_on(w->config.members[m - 1].config.is_safe, key, e->value);
+        struct reading r = reading_of(s, e, w, why);
+        if (w->config.members && !acts)
+            return refuse(&r, "it where zookeeper.mode=%s, which alone acts on it",
+                          zk_mode_acts_on(true, key, e->value) ? "safe" : "compat");
+    }
+    return true;
+}
+
 static bool build(const struct scenario *s, uint64_t seed, struct world *w, struct why *why)
 {
     struct values v;
@@ -317,7 +338,7 @@ static bool build(const struct scenario *s, uint64_t seed, struct world *w, stru
         return contradicts(s, KEYS("group"), why,
                            "a group id of letters, digits, '.', '_' and '-'");
     return build_topics(s, w, why) && build_members(s, seed, &v, &m, w, why) &&
-           build_faults(s, &v, w, why);
+           check_modes(s, w, why) && build_faults(s, &v, w, why);
 }
 
 static enum zkc_err build_expanded(const struct scenario *s, uint64_t seed, struct world *out,

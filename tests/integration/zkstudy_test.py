@@ -87,6 +87,40 @@ def test_a_simulated_trace_is_the_same_each_time_and_checks(t):
     assert status in (1, 2)
 
 
+CONTESTED = """name = contested
+about = a member takes a second to stop, two others wait for its partitions
+zookeeper.mode = safe
+members = 2
+late = 1
+brokers = 1
+zk.servers = 1
+topic.t = 6 rate 100
+run = 50s
+link = 100ms
+fault.1 = at 25s slow_stop m1 by 1s for 20s
+fault.2 = at 30s join late
+"""
+
+
+@quick
+def test_a_contested_partition_flows_in_three_round_trips(t):
+    """Two of 200 ms from the event to the open gate, so that the fetch is the third."""
+    path = folder(t)
+    (path / "contested.scenario").write_text(CONTESTED)
+    status, _, err = run("sim", "--scenario", path / "contested.scenario", "--level=2",
+                         "--trace", path / "trace.jsonl")
+    assert status == 0, err
+    freed, taken = {}, {}
+    for event in map(json.loads, (path / "trace.jsonl").read_text().splitlines()):
+        if event["ev"] == "zk_watch" and event["type"] == "NodeDeleted" and "/owners/" in event["path"]:
+            freed[event["m"], event["path"].split("/owners/")[1]] = event["t"]
+        elif event["ev"] == "own_begin" and (event["m"], event["p"]) in freed:
+            taken[event["m"], event["p"]] = event["t"] - freed[event["m"], event["p"]]
+    assert {member for member, _ in taken} == {"m2", "m3"}, (taken, freed)
+    late = {key: ns for key, ns in taken.items() if not ns < 2.2 * 200e6}
+    assert not late, "round trips until the gate opened: %r" % {k: ns / 200e6 for k, ns in late.items()}
+
+
 @quick
 def test_sim_refuses_what_cannot_be(t):
     path = folder(t)
@@ -96,6 +130,11 @@ def test_sim_refuses_what_cannot_be(t):
                         (("--set", "zk.servers=2"), "an odd number"),
                         (("--set", "nonsense=2"), "unknown key"),
                         (("--mode=classic:eager",), "expected zookeeper:compat or zookeeper:safe"),
+                        (("--set", "zookeeper.hand.over.ms=1"), "zookeeper.mode=safe, which alone acts on it"),
+                        (("--mode=zookeeper:safe", "--set", "zookeeper.give.up=retries"),
+                         "zookeeper.mode=compat, which alone acts on it"),
+                        (("--mode=zookeeper:safe", "--set", "member.1.zookeeper.mode=compat",
+                          "--set", "member.1.zookeeper.keep.unmoved=false"), "zookeeper.mode=safe, which alone"),
                         (("--seed=5..4",), "--seed=5..4: expected")):
         status, out, err = run("sim", "--scenario", file, *words)
         assert (status, out) == (1, "") and says in err, err
@@ -312,30 +351,52 @@ def sections(text):
     return {part.split("\n", 1)[0]: part for part in text.split("\n## ")[1:]}
 
 
-def ablations_page_is_printed(scenarios, timeout_s):
-    seeds = re.search(r"^    zkstudy ablate --seed=(\S+)$", ABLATIONS, re.M).group(1)
+def ablations_page_is_printed(mode, scenarios, timeout_s):
+    page = {"compat": ABLATIONS.split("\n# ")[0], "safe": ABLATIONS.split("\n# ")[1]}[mode]
+    command = re.search(r"^    zkstudy (ablate .*)$", page, re.M).group(1).split()
+    assert ("--mode=zookeeper:safe" in command) == (mode == "safe"), command
     words = ["--scenario=%s" % name for name in scenarios]
-    status, out, err = run("ablate", "--seed=%s" % seeds, *words, timeout_s=timeout_s)
+    status, out, err = run(*command, *words, timeout_s=timeout_s)
     assert status == 0, err
-    printed, page = sections(out), sections(ABLATIONS)
+    printed, page = sections(out), sections(page)
     headings = [one for one in page if not scenarios or one.split(":")[0] in scenarios]
     assert headings, list(page)
+    assert scenarios or set(printed) == set(page), (sorted(printed), sorted(page))
     for heading in headings:
         assert printed[heading].rstrip() == page[heading].rstrip(), (
             "docs/ablations.md has another table:\n%s" % printed[heading])
 
 
 @quick
+def test_ablations_take_what_is_of_the_mode(t):
+    for words, says in ((("ablate", "--scenario=blind-delete-commit"), "expected --mode=zookeeper:safe"),
+                        (("ablate", "--mode=classic:eager"), "expected zookeeper:compat or zookeeper:safe")):
+        status, _, err = run(*words)
+        assert status == 1 and says in err, (status, err)
+
+
+@quick
 def test_ablations_page_is_what_is_printed(t):
     """One of its tables; where behaviour has changed on purpose, the command on the page prints it."""
-    ablations_page_is_printed(["S05"], 200)
+    ablations_page_is_printed("compat", ["S05"], 200)
 
 
 def test_ablations_page_is_what_is_printed_for_a_few(t):
-    ablations_page_is_printed(["foreign-owner-deleted", "late-commit", "orphan"], 230)
+    ablations_page_is_printed("compat", ["foreign-owner-deleted", "late-commit", "orphan"], 230)
+
+
+@quick
+def test_ablations_page_is_what_is_printed_of_safe_mode(t):
+    ablations_page_is_printed("safe", ["S05", "blind-delete-commit", "blind-delete-release"], 200)
 
 
 @long
 @timeout(3600)
 def test_ablations_page_is_what_is_printed_for_all(t):
-    ablations_page_is_printed([], 3600)
+    ablations_page_is_printed("compat", [], 3600)
+
+
+@long
+@timeout(3600)
+def test_ablations_page_is_what_is_printed_for_all_of_safe_mode(t):
+    ablations_page_is_printed("safe", [], 3600)

@@ -751,34 +751,15 @@ const char *conf_mode_name(enum conf_mode mode)
     return mode == CONF_MODE_SAFE ? "zookeeper:safe" : "zookeeper:compat";
 }
 
-/* What only one of the two modes acts on. */
-static const struct of_mode {
-    enum conf_key_id key;
-    const char *value; /* NULL: any, if it was set */
-    enum conf_mode mode;
-} of_modes[] = {
-    {KEY_ACKNOWLEDGEMENT_MODE, "taken", CONF_MODE_COMPAT},
-    {KEY_ACKNOWLEDGEMENT_MODE, "next", CONF_MODE_SAFE},
-    {KEY_ZOOKEEPER_ACL, "creator", CONF_MODE_SAFE},
-    {KEY_ZOOKEEPER_GIVE_UP, "retries", CONF_MODE_COMPAT},
-    {KEY_ZOOKEEPER_HAND_OVER_MS, NULL, CONF_MODE_SAFE},
-    {KEY_ZOOKEEPER_KEEP_UNMOVED, NULL, CONF_MODE_SAFE},
-    {KEY_ZOOKEEPER_LEASE_PROBE, NULL, CONF_MODE_SAFE},
-    {KEY_ZOOKEEPER_OBSERVER, NULL, CONF_MODE_SAFE},
-    {KEY_ZOOKEEPER_WATCH_SESSIONS_MAX, NULL, CONF_MODE_SAFE},
-    {KEY_ZOOKEEPER_VARIANT, "0.7", CONF_MODE_COMPAT},
-    {KEY_ZOOKEEPER_VARIANT, "documented", CONF_MODE_COMPAT},
-    {KEY_ZOOKEEPER_WATCH_BROKERS, "true", CONF_MODE_COMPAT},
-};
-
 static enum zkc_err check_mode(const zkc_conf *conf, struct why *why)
 {
-    for (const struct of_mode *o = of_modes; o < of_modes + ARRAY_LEN(of_modes); o++) {
-        const char *value = conf->values[o->key];
-        if (!value || (o->value && strcmp(o->value, value)) || mode_of(conf) == o->mode)
+    bool is_safe = mode_of(conf) == CONF_MODE_SAFE;
+    for (size_t i = 0; i < CONF_KEYS; i++) {
+        const char *name = conf_keys[i].doc.name, *value = conf->values[i];
+        if (!value || zk_mode_acts_on(is_safe, name, value))
             continue;
-        why_set(why, "%s=%s acts with zookeeper.mode=%s only", conf_keys[o->key].doc.name, value,
-                o->mode == CONF_MODE_SAFE ? "safe" : "compat");
+        why_set(why, "%s=%s acts with zookeeper.mode=%s only", name, value,
+                is_safe ? "compat" : "safe");
         return ZKC_ERR_CONFIG;
     }
     return ZKC_OK;

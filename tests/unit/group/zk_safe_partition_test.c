@@ -115,6 +115,49 @@ static void test_claim_of_a_taken_one_looks_and_waits(void **state)
     end(&r);
 }
 
+/* Everything that is on its way gets there, and what was sent for it comes back: one round trip. */
+static void round_trip(struct rig *r)
+{
+    while (safe_serve(r->m))
+        ;
+    while (safe_read(r->m))
+        ;
+}
+
+/* What another releases flows three round trips after the event: the claim, the reads that open the
+ * gate, both in one, and the fetch that is begun then. However many go at once. */
+static void test_contested_flows_within_three_round_trips(void **state)
+{
+    (void)state;
+    static const int counts[] = {1, 5, 100};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        struct rig r;
+        r.w = safe_world_with_foreigner(counts[i], &r.other);
+        struct zk_safe_config config = safe_world_config();
+        char path[64];
+        for (int p = 0; p < counts[i]; p++) {
+            snprintf(path, sizeof path, SAFE_OWNERS "%d", p);
+            fake_zk_put_ephemeral(r.w->zk, path, "java-0", r.other);
+        }
+        r.m = safe_world_join(r.w, "g_m", &config);
+        safe_connect(r.m);
+        safe_world_calm(r.w);
+        for (int p = 0; p < counts[i]; p++) {
+            assert_false(safe_gate_is_open(r.m, p));
+            snprintf(path, sizeof path, SAFE_OWNERS "%d", p);
+            safe_world_remove(r.w, path);
+        }
+        while (safe_read(r.m)) /* the events */
+            ;
+        for (int trips = 0; trips < 2; trips++)
+            round_trip(&r);
+        for (int p = 0; p < counts[i]; p++)
+            if (!safe_gate_is_open(r.m, p))
+                fail_msg("%d partitions: %d is not fetched after two round trips", counts[i], p);
+        end(&r);
+    }
+}
+
 /* The share is settled on all the same; after a session and a hand-over's time it is an error,
  * once, until it is over. */
 static void test_a_taken_one_is_told_of_when_it_stays_so(void **state)
@@ -805,6 +848,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_claimed_read_owned),
         cmocka_unit_test(test_claim_of_a_taken_one_looks_and_waits),
+        cmocka_unit_test(test_contested_flows_within_three_round_trips),
         cmocka_unit_test(test_a_taken_one_is_told_of_when_it_stays_so),
         cmocka_unit_test(test_a_refused_claim_is_told_of_and_tried_again),
         cmocka_unit_test(test_looked_at_and_gone_is_claimed_again),

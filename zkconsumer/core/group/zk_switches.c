@@ -1,4 +1,6 @@
 #include "zkconsumer/core/group/zk_switches.h"
+#include "zkconsumer/core/base/array.h"
+#include <string.h>
 
 size_t zk_switches_set(const struct zk_switches *s, struct zk_switch list[ZK_SWITCH_COUNT])
 {
@@ -22,4 +24,26 @@ size_t zk_switches_set(const struct zk_switches *s, struct zk_switch list[ZK_SWI
         if (all[i].is_set)
             list[count++] = all[i].as;
     return count;
+}
+
+bool zk_mode_acts_on(bool is_safe, const char *key, const char *value)
+{
+    enum { COMPAT, SAFE };
+    static const struct {
+        const char *key;
+        const char *value; /* NULL: any */
+        int mode;          /* that alone acts on it */
+    } of_modes[] = {
+        {"acknowledgement.mode", "taken", COMPAT},    {"acknowledgement.mode", "next", SAFE},
+        {"zookeeper.acl", "creator", SAFE},           {"zookeeper.give.up", "retries", COMPAT},
+        {"zookeeper.hand.over.ms", NULL, SAFE},       {"zookeeper.keep.unmoved", NULL, SAFE},
+        {"zookeeper.lease.probe", NULL, SAFE},        {"zookeeper.observer", NULL, SAFE},
+        {"zookeeper.watch.sessions.max", NULL, SAFE}, {"zookeeper.variant", "0.7", COMPAT},
+        {"zookeeper.variant", "documented", COMPAT},  {"zookeeper.watch.brokers", "true", COMPAT},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(of_modes); i++)
+        if (strcmp(of_modes[i].key, key) == 0 &&
+            (!of_modes[i].value || strcmp(of_modes[i].value, value) == 0))
+            return of_modes[i].mode == (is_safe ? SAFE : COMPAT);
+    return true;
 }

@@ -47,4 +47,9 @@ struct zk_switch {
 /* Those that are not as in 0.8.2, in a fixed order; their number. Texts are static. */
 size_t zk_switches_set(const struct zk_switches *s, struct zk_switch list[ZK_SWITCH_COUNT]);
 
+/* Whether a setting that was made does anything in a mode, by the name of its configuration: the
+ * library and the study refuse what would silently be without effect. Keys that are not of the
+ * protocol act. */
+bool zk_mode_acts_on(bool is_safe, const char *key, const char *value);
+
 #endif
