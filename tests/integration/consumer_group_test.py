@@ -4,7 +4,7 @@ import json
 import time
 
 from lib.group import range_layout
-from lib.members import Account
+from lib.members import Account, run
 from lib.testing import both_modes, both_modes_long, long, timeout
 from lib.waiting import wait_for
 
@@ -96,6 +96,66 @@ def test_restart_after_kill_with_the_same_id(t):
 @both_modes
 def test_restart_after_kill_with_a_generated_id(t):
     restart_after_kill(t, "")
+
+
+# ---- F53: what others have left below the group ----
+
+LEFTOVERS = {
+    "ids/g_left": '{"version":1,"subscription":{"gone":1},"pattern":"static","timestamp":"1"}',
+    "owners/gone/0": "g_left-0", "offsets/gone/0": "7",  # of a topic that is no more
+    "owners/t/barrier": "", "offsets/t/barrier": "x", "owners/junk": "junk", "offsets/junk": "junk",
+    "barriers/rebalance/1": "", "junk": "junk",
+}
+
+
+def tools_beside_leftovers(cluster):
+    """Each shows the group whole, and names what would be in somebody's way."""
+    def tool(*words):
+        done = run("zkconsumer", *words, "--zookeeper", cluster.zookeeper_connect, "--group", "g")
+        return done.returncode, done.stdout, done.stderr
+
+    rows = [["g", "t", str(p), "10", "10", "0", "g_%s-0" % "aabb"[p]] for p in range(4)]
+    code, out, err = tool("offsets", "check")
+    expect("offsets check", (code, [line.split() for line in out.splitlines()[1:]]), (0, rows))
+    code, out, err = tool("offsets", "export")
+    expect("offsets export", (code, sorted(out.splitlines())),
+           (0, ["/consumers/g/offsets/gone/0:7", *("/consumers/g/offsets/t/%d:10" % p for p in range(4))]))
+    troubles = ("member g_left is a persistent node", "[gone,0] is owned by g_left-0")
+    code, out, err = tool("groups", "describe")
+    shown = [line.split() for line in out.splitlines()]
+    assert code == 2 and all(row in shown for row in rows), (code, out)
+    expect("problems", [any(trouble in line for trouble in troubles) for line in out.splitlines()
+                        if line.startswith("problem:")], [True, True])
+    code, out, err = tool("groups", "verify")
+    assert code == 2 and all(trouble in err for trouble in troubles), (code, err)
+    expect("troubles", len([line for line in err.splitlines() if line.startswith("% ")]), 2)
+
+
+@both_modes
+def test_leftovers_disturb_nobody(t):
+    cluster = small_cluster(t)
+    group, producer = t.group(cluster, "g"), t.producer(cluster)
+    for path, text in LEFTOVERS.items():
+        cluster.zk.create("/consumers/g/" + path, text.encode(), makepath=True)
+    produced = producer.send_numbered("t", 4, 5)
+    members = t.our_members(cluster, "g")
+    for name in "ab":
+        members.open(name, SETTINGS)
+        members.streams(name, t=1)
+        members.wait_for_event("streams", name)
+    group.wait_for_exact_owners("t", range_layout(4, ["g_a-0", "g_b-0"]))
+    produced |= producer.send_numbered("t", 4, 5)
+    members.wait_for_messages(40)
+    group.wait_for_offsets("t", {p: 10 for p in range(4)})
+    tools_beside_leftovers(cluster)
+    members.close_wait("a")
+    group.wait_for_exact_owners("t", range_layout(4, ["g_b-0"]))
+    members.close_wait("b")
+    Account(produced, members.messages()).check()
+    expect("reports", [members.reports(name) for name in "ab"], [[], []])
+    there = {path: cluster.zk.get("/consumers/g/" + path)[0].decode() for path in LEFTOVERS}
+    expect("what was left", there, LEFTOVERS)
+    members.finish()
 
 
 # ---- F11: closing ----

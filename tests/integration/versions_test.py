@@ -1,10 +1,12 @@
 """The library reads from every broker that has ZooKeeper: all codecs that the release has (newer
 brokers convert what they store to the old message format), as a member of a group and from single
-partitions; its commits are taken up by the next member."""
+partitions; its commits are taken up by the next member. And Kafka's own members of those releases that
+had them, beside ours in one group."""
 import concurrent.futures
 
 from lib import versions
 from lib.group import range_layout
+from lib.members import Account
 from lib.producer import kcat_produce, kcat_read
 from lib.testing import long
 from lib.waiting import wait_for
@@ -170,3 +172,108 @@ def test_0_10_2_2(t):
 @long
 def test_2_8_2(t):
     reads_and_reads_on(t, "2.8.2")
+
+
+# ---- members of the release ----
+
+SETTINGS = {"zookeeper.session.timeout.ms": 3000, "rebalance.backoff.ms": 1000,
+            "auto.commit.interval.ms": 200}
+
+
+class Beside:
+    """A group of Kafka's members of this release (one JVM) and ours, on brokers of this release."""
+
+    def __init__(self, t, version):
+        self.cluster = t.cluster(version, zookeeper_properties={"tickTime": 500})
+        self.cluster.create_topic("t", 4)
+        self.group = t.group(self.cluster, "g")
+        self.java = t.java_members(self.cluster, "g", version)
+        self.ours = t.our_members(self.cluster, "g")
+        self.written = set()
+
+    def produce(self):
+        for partition in range(4):
+            first = sum(p == partition for p, _ in self.written)
+            kcat_produce(self.cluster, "t", [b"%d" % n for n in range(25)], partition)
+            self.written |= {(partition, first + n) for n in range(25)}
+
+    def delivered(self):
+        return [m for m in [*self.java.messages(), *self.ours.messages()] if m.topic == "t"]
+
+    def flows(self, *names):
+        """Each partition is owned as range gives it, by sessions of those that say so, and what is
+        written comes to somebody, once."""
+        self.group.wait_for_exact_owners("t", range_layout(4, ["g_%s-0" % name for name in names]))
+        self.produce()
+        wait_for(lambda: self.written <= {(m.partition, m.offset) for m in self.delivered()},
+                 "all messages at %r" % (names,))
+        self.group.wait_for_offsets("t", {p: len(self.written) // 4 for p in range(4)})
+        Account(self.written, self.delivered()).check()
+
+    def join_ours(self, name, properties=None):
+        self.ours.open(name, {**SETTINGS, **(properties or {})})
+        self.ours.streams(name, t=1)
+
+
+def beside_members_of(t, version):
+    """Each side reads the other's registrations, gives and takes by its owner nodes, and goes on at
+    its offsets."""
+    world = Beside(t, version)
+    world.java.join("a", "t", properties=SETTINGS)
+    world.flows("a")
+    world.join_ours("b")
+    world.flows("a", "b")
+    world.java.close_wait("a")
+    world.flows("b")
+    world.java.open("c", SETTINGS)
+    world.java.filter("c", "white_list", 1, "t|u")
+    world.flows("b", "c")
+    world.ours.close_wait("b")
+    world.flows("c")
+    return world
+
+
+def no_offsets_in_kafka(world):
+    """Its brokers close the connection on the question for the offset manager: who has offsets.storage=kafka
+    waits for one before it joins, as 0.8.2's members do, and says so."""
+    world.ours.open("d", {**SETTINGS, "offsets.storage": "kafka", "log.level": 6}, group="h")
+    world.ours.streams("d", t=1)
+
+    wait_for(lambda: sum("Failed to fetch consumer metadata from" in text
+                         for _, _, text in world.ours.log_lines("d")) >= 3,
+             "three questions for the offset manager", 30)
+    assert world.ours.events("streams", "d") == [], "it has joined"
+    world.ours.close("d")  # and its wait for the first rebalance ends with an error
+    wait_for(lambda: world.ours.events("closed", "d"), "the end of d")
+    world.ours.finish()
+
+
+@long
+def test_members_of_0_8_0(t):
+    no_offsets_in_kafka(beside_members_of(t, "0.8.0"))
+
+
+def test_members_of_0_8_1_1(t):
+    no_offsets_in_kafka(beside_members_of(t, "0.8.1.1"))
+
+
+def test_members_of_0_9_0_1(t):
+    """KAFKA-1387: 0.9's registration is told by its session, so one of another session is an error at
+    once; ours waits for it to go, as 0.8.2's."""
+    world = beside_members_of(t, "0.9.0.1")
+    world.java.open("twin", {**SETTINGS, "consumer.id": "c"})
+    world.java.streams("twin", t=1)
+    error = wait_for(lambda: world.java.events("error", "twin"), "an error of the namesake")[0]
+    assert "NodeExists" in " ".join(error), error
+    world.join_ours("c")
+    wait_for(lambda: any("g_c" in text and "ids" in text for _, _, text in world.ours.log_lines("c")),
+             "our namesake to say that it waits")
+    assert world.ours.events("streams", "c") == [], "it has joined under an id that is taken"
+    session = world.group.member_session("g_c")
+    world.flows("c")
+    world.java.close_wait("c")
+    world.ours.wait_for_event("streams", "c")
+    assert world.group.member_session("g_c") != session
+    world.flows("c")
+    world.ours.close_wait("c")
+    world.ours.finish()

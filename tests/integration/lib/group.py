@@ -26,7 +26,7 @@ class Group:
     def owners(self, topic):
         """{partition: consumer thread id}"""
         result = {}
-        for name in self._children("/owners/%s" % topic):
+        for name in self._partitions("/owners/%s" % topic):
             data = self._data("/owners/%s/%s" % (topic, name))[0]
             if data is not None:  # gone since it was listed
                 result[int(name)] = data.decode()
@@ -35,7 +35,7 @@ class Group:
     def owner_sessions(self, topic):
         """{partition: session id that holds the claim} (0: the node is not ephemeral)"""
         result = {}
-        for name in self._children("/owners/%s" % topic):
+        for name in self._partitions("/owners/%s" % topic):
             stat = self._data("/owners/%s/%s" % (topic, name))[1]
             if stat is not None:
                 result[int(name)] = stat.ephemeralOwner
@@ -49,7 +49,7 @@ class Group:
     def offsets(self, topic):
         """{partition: committed offset}, as text where it is no number."""
         result = {}
-        for name in self._children("/offsets/%s" % topic):
+        for name in self._partitions("/offsets/%s" % topic):
             data = self._data("/offsets/%s/%s" % (topic, name))[0]
             if data is not None:
                 text = data.decode()
@@ -111,6 +111,10 @@ class Group:
             return self.zk.get_children(self.path + below)
         except NoNodeError:
             return []
+
+    def _partitions(self, below):
+        """Children without what is no partition."""
+        return [name for name in self._children(below) if name.isdigit()]
 
     def _data(self, below):
         try:

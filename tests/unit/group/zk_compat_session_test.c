@@ -269,6 +269,56 @@ static void test_foreign_node_is_deleted(void **state)
     world_free(w);
 }
 
+/* By design of 0.8.2 a claim is told by its text: a node that a former session of this id has left
+ * is taken for the own one, and goes with that session. What it stood for is delivered without. */
+static void test_own_ghost(void **state)
+{
+    (void)state;
+    struct world *w = new_world(2);
+    int64_t ghost = fake_zk_open(world_zk(w));
+    fake_zk_put_ephemeral(world_zk(w), "/consumers/g/owners/t/0", "g_m0-0", ghost);
+    struct world_member *m = join(w);
+    settle(w);
+    assert_int_equal(m->attempts, 1);
+    assert_int_equal(owned(m), 2);
+    assert_int_equal(fake_zk_owner(world_zk(w), "/consumers/g/owners/t/0"), ghost);
+    world_end_session(w, ghost);
+    world_run_ms(w, 60000);
+    assert_int_equal(owned(m), 2);
+    assert_false(fake_zk_exists(world_zk(w), "/consumers/g/owners/t/0"));
+    world_put_topic(w, "t", 3); /* until something happens */
+    settle(w);
+    world_check_settled(w);
+    world_free(w);
+}
+
+/* By design of 0.8.2 the end of a session is dealt with on ZooKeeper's event thread, its rebalance
+ * included: while that goes on no other event is heard, another end of the session neither. */
+static void test_a_long_rebalance_delays_all_events(void **state)
+{
+    (void)state;
+    static const char create[] = "E create /consumers/g/ids/g_m0";
+    struct world *w = new_world(2);
+    struct world_member *m = join(w);
+    settle(w);
+    int64_t ghost = fake_zk_open(world_zk(w));
+    world_expire(m);
+    fake_zk_put_ephemeral(world_zk(w), "/consumers/g/owners/t/1", "g_x-0", ghost);
+    world_run_ms(w, 1000);
+    assert_int_equal(world_asked_like(m, create), 1);
+    int attempts = m->attempts;
+    world_expire(m);
+    world_put_topic(w, "t", 3);
+    world_run_ms(w, 3000);
+    assert_true(m->attempts > attempts); /* the same rebalance */
+    assert_int_equal(world_asked_like(m, create), 1);
+    world_end_session(w, ghost);
+    settle(w);
+    assert_int_equal(world_asked_like(m, create), 2);
+    world_check_settled(w);
+    world_free(w);
+}
+
 /* ---- bounds ---- */
 
 /* Many topics, each with more streams than partitions, everything at once: a step tells no more
@@ -374,6 +424,8 @@ int main(void)
         cmocka_unit_test(test_faults_during_a_pause),
         cmocka_unit_test(test_long_absence),
         cmocka_unit_test(test_foreign_node_is_deleted),
+        cmocka_unit_test(test_own_ghost),
+        cmocka_unit_test(test_a_long_rebalance_delays_all_events),
         cmocka_unit_test(test_outputs_are_bounded),
         cmocka_unit_test(test_event_storm),
         cmocka_unit_test(test_late_inputs),
