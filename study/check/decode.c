@@ -498,6 +498,7 @@ static void body(struct fields *f, struct trace_event *e)
         e->m_start.topics = texts(f, "topics", &e->m_start.topic_count);
         e->m_start.strategy = text_or(f, "strategy", "");
         e->m_start.mode = text_or(f, "mode", "");
+        e->m_start.is_observed = boolean_or(f, "observed", false);
         e->m_start.streams = (int32_t)(natural_or(f, "streams", 0) & INT32_MAX);
         break;
     case TRACE_M_EXIT:

@@ -57,6 +57,7 @@ static void take_start(struct check *c, const struct trace_event *e)
     if (!m)
         return;
     const char *mode = e->m_start.mode;
+    m->is_observed = e->m_start.is_observed;
     m->is_safe = mode && *mode ? strcmp(mode, "zookeeper:safe") == 0 : !c->is_compat;
     const struct session *s = m->session ? session_of(c, m->session) : NULL;
     if (!s || !s->is_known || s->incarnation != m->incarnation) { /* else it has a lease already */

@@ -79,7 +79,7 @@ struct member {
     char server[16];       /* of the ensemble, that it is connected to; "": not known */
     bool waits_for_itself; /* its registration found the node that this very session had made */
     /* of safe mode */
-    bool is_safe, has_lapsed;
+    bool is_safe, has_lapsed, is_observed;
     struct lease {
         uint64_t session, from_ns, to_ns;
     } leases[LEASES_KEPT]; /* times in which messages may be handed out, the last ones: a ring */

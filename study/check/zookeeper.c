@@ -515,6 +515,8 @@ static void check_at_rest(struct check *c)
             counted(c, CHECK_OWN_NODE, 1);
             continue;
         }
+        if (m->is_observed) /* the observer's watch will do */
+            continue;
         checked(c, CHECK_Z7);
         if (w && (!w->is_armed || w->session != m->session))
             violated(c, CHECK_Z7, UINT64_MAX, "%s is at rest, and has no watch on %s",

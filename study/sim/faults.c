@@ -102,6 +102,9 @@ static struct names find_names(struct sim *w, const char *pattern)
     for (unsigned i = 0; i < w->config.brokers.count; i++)
         if (is_named(pattern, &w->brokers[i].node))
             add_node(w, &n, &w->brokers[i].node);
+    for (size_t i = 0; i < w->config.member_count; i++)
+        if (is_named(pattern, &w->observers[i].node))
+            add_node(w, &n, &w->observers[i].node);
     return n;
 }
 
@@ -118,6 +121,19 @@ static struct broker *broker_of(struct node *node)
 static struct zk_server *server_of(struct node *node)
 {
     return node->kind == NODE_ZK ? node->self : NULL;
+}
+
+/* What happens to a process happens to all members that are in it. */
+static void add_process(struct sim *w, struct names *n)
+{
+    for (size_t i = 0, count = n->count; i < count; i++) {
+        const struct member *m = member_of(n->list[i]);
+        for (size_t k = 0; m && m->plan.process && k < w->config.member_count; k++) {
+            struct member *other = &w->members[k];
+            if (other != m && other->plan.process == m->plan.process && other->life != MEMBER_DOWN)
+                add_node(w, n, &other->node);
+        }
+    }
 }
 
 /* ---- telling ---- */
@@ -192,6 +208,7 @@ static bool crash(struct node *node)
     case NODE_MEMBER: member_crash(node->self); break;
     case NODE_ZK: zk_server_crash(node->self); break;
     case NODE_BROKER: broker_crash(node->self); break;
+    case NODE_OBSERVER: return false; /* with its process only */
     }
     return true;
 }
@@ -202,13 +219,14 @@ static void restart(struct node *node)
     case NODE_MEMBER: member_start(node->self); break;
     case NODE_ZK: zk_server_restart(node->self); break;
     case NODE_BROKER: broker_restart(node->self); break;
+    case NODE_OBSERVER: break;
     }
 }
 
 static bool suspend(struct node *node, bool is_on)
 {
     struct member *m = member_of(node);
-    if (!node->is_up || node->is_suspended == is_on)
+    if (!node->is_up || node->is_suspended == is_on || node->kind == NODE_OBSERVER)
         return false;
     if (m && is_on)
         member_suspend(m);
@@ -432,6 +450,8 @@ bool faults_act(struct fault_state *f)
     struct sim *w = f->world;
     const char *peer = f->fault.peer ? f->fault.peer : is_about_links(f->fault.kind) ? "zk*" : NULL;
     struct names who = find_names(w, f->fault.who), peers = find_names(w, peer);
+    if (f->fault.kind == SIM_CRASH || f->fault.kind == SIM_SUSPEND)
+        add_process(w, &who);
     f->targets = who.list;
     f->target_count = who.count;
     f->peers = peers.list;

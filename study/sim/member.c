@@ -324,7 +324,7 @@ static enum trace_op trace_op_of(enum zk_do what)
     }
 }
 
-static enum zk_do do_of(enum zk_op_type type)
+enum zk_do member_do_of(enum zk_op_type type)
 {
     static const enum zk_do dos[] = {
         [ZK_OP_CREATE] = ZK_DO_CREATE, [ZK_OP_DELETE] = ZK_DO_DELETE,
@@ -417,7 +417,7 @@ static bool keeps_claim(struct member *m, enum zk_do what, const struct zk_path 
 static struct zk_write write_of(struct sim *w, const struct zk_op *op)
 {
     return (struct zk_write){
-        .what = do_of(op->type),
+        .what = member_do_of(op->type),
         .path = zk_paths_id(&w->zk.paths, zk_op_path(op)),
         .data = op->data.data ? value_new(&w->pool, op->data.data, op->data.len) : NULL,
         .version = op->version,
@@ -445,7 +445,7 @@ static void send_op(struct member *m, const struct group_output *o)
 {
     struct sim *w = m->world;
     const struct zk_op *op = &o->op.op;
-    enum zk_do what = do_of(op->type);
+    enum zk_do what = member_do_of(op->type);
     uint32_t id = zk_paths_id(&w->zk.paths, zk_op_path(op));
     const struct zk_path *path = zk_path_at(&w->zk.paths, id);
     uint64_t token = token_of(o->op.lane, o->op.seq);
@@ -514,15 +514,8 @@ static void on_result(void *self, const struct zk_pending *op, int zk_rc, const 
     enum group_lane lane = (enum group_lane)(op->token >> 32);
     count_in_attempt(m, op, lane, a);
     struct zk_result result = {.zk_rc = zk_rc};
-    if (a) {
-        result.zxid = a->zxid;
-        result.stat = a->stat.stat;
-        result.data = a->data ? bytes_of(a->data->data, a->data->len) : BYTES_NULL;
-        result.children = a->names ? a->names->list : NULL;
-        result.children_count = a->names ? a->names->count : 0;
-        result.parts = a->parts;
-        result.part_count = a->part_count;
-    }
+    if (a)
+        zk_answer_result(a, &result);
     struct group_input in = {.type = GROUP_IN_RESULT,
                              .result = {lane, (uint32_t)op->token, &result}};
     feed(m, &in);
@@ -694,6 +687,7 @@ static void leave_world(struct member *m)
     timer_arm(&m->timer, SIM_NEVER);
     node_crash(&m->node);
     zk_client_deinit(&m->zk);
+    observer_leave(m);
     machine_free(m);
     tell(m, &e);
 }
@@ -743,6 +737,10 @@ static bool feed_due_safe(struct member *m)
         tell(m, &e);
         struct group_input in = {.type = GROUP_IN_DRAINED,
                                  .drained = {d.name, d.partition, d.number, d.finished}};
+        feed(m, &in);
+    } else if (m->is_view_due) {
+        m->is_view_due = false;
+        struct group_input in = {.type = GROUP_IN_VIEW, .view = {.view = m->view}};
         feed(m, &in);
     } else if (m->is_evicted && !app_is_busy(m)) {
         m->is_evicted = false;
@@ -1061,9 +1059,11 @@ void member_start(struct member *m)
     e.m_start.strategy = machine_strategy_name(m);
     e.m_start.streams = machine_streams(m);
     e.m_start.mode = m->plan.config.is_safe ? "zookeeper:safe" : "zookeeper:compat";
+    e.m_start.is_observed = m->plan.process != 0;
     tell(m, &e);
     m->sessions = 0;
     open_session(m);
+    observer_join(m);
     member_arm(m);
 }
 
@@ -1092,6 +1092,8 @@ void member_suspend(struct member *m)
         return;
     app_suspend(m);
     node_suspend(&m->node);
+    if (m->observer)
+        observer_suspend(m->observer);
     struct trace_event e = event_of(m, TRACE_SUSPEND);
     tell(m, &e);
 }
@@ -1110,10 +1112,13 @@ void member_resume(struct member *m)
     tell(m, &e);
     app_resume(m);
     node_resume(&m->node);
+    if (m->observer)
+        observer_resume(m->observer);
     node_later(&m->node, world_now(m->world), late_tick, NULL);
 }
 
 void member_free(struct member *m)
 {
+    zk_view_unref(m->view);
     machine_free(m);
 }

@@ -43,6 +43,7 @@ static void safe_new(struct member *m, const struct zk_subscription *subscriptio
     config.auto_commit_interval_ms = c->auto_commit_interval_ms;
     config.refresh_leader_backoff_ms = c->refresh_leader_backoff_ms;
     config.close_timeout_ms = MEMBER_CLOSE_MS;
+    config.observer_process = m->plan.process != 0;
     config.seed = seed;
     if (zk_safe_new(&config, (int64_t)(member_local_ns(m) / SIM_MS), &m->safe, &why))
         rescue_fail(&m->world->rescue);

@@ -16,7 +16,7 @@
 struct conn;
 struct packet;
 
-enum node_kind { NODE_MEMBER, NODE_ZK, NODE_BROKER };
+enum node_kind { NODE_MEMBER, NODE_ZK, NODE_BROKER, NODE_OBSERVER };
 #define NODE_NAME_SIZE 16
 
 /* What a process does with what comes. `at` is its side of the connection. */

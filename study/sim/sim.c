@@ -270,6 +270,8 @@ static const char *check_member(const struct sim_config *c, const struct sim_mem
     if (m->config.fetch_min <= 0 || m->config.fetch_max <= 0 || m->config.queue_max <= 0 ||
         m->config.fetch_wait_ms <= 0)
         return "members: fetch_min, fetch_max, fetch_wait_ms and queue_max are at least 1";
+    if (m->process > c->member_count || (m->process && !m->config.is_safe))
+        return "members: process is a number up to that of the members, of those in safe mode";
     if (m->config.refresh_leader_backoff_ms <= 0)
         return "members: refresh_leader_backoff_ms is at least 1";
     if (m->config.clock_ppm < -100000 || m->config.clock_ppm > 100000)
@@ -420,6 +422,7 @@ static void free_world(struct sim *w)
 {
     for (size_t i = 0; w->members && i < w->config.member_count; i++)
         member_free(&w->members[i]);
+    observers_free(w);
     kernel_deinit(&w->kernel);
     pool_deinit(&w->pool);
     buf_deinit(&w->why);
@@ -451,6 +454,7 @@ static void build(void *user)
     w->zk.user = w;
     brokers_init(w);
     manager_init(w);
+    observers_init(w);
     make_members(w);
     b->err = faults_init(w, b->why, b->why_size);
     if (b->err)

@@ -90,8 +90,10 @@ struct sim_member_config {
 };
 
 struct sim_member_plan {
-    uint64_t start_ns;       /* SIM_NEVER: only when a fault starts it */
-    const char *server;      /* the only one that it connects to; NULL: any */
+    uint64_t start_ns;  /* SIM_NEVER: only when a fault starts it */
+    const char *server; /* the only one that it connects to; NULL: any */
+    unsigned process; /* safe: > 0, and up to the number of members: those with the same number are
+                       * of one process, and share its observer; 0: a process of its own */
     const char *consumer_id; /* NULL: g_c1, g_c2, ...; started again under a new id (g_c1_2, ...) */
     struct sim_member_config config;
 };
@@ -156,7 +158,8 @@ struct sim_when {
 
 enum sim_dir { SIM_BOTH, SIM_OUT, SIM_IN }; /* OUT: from who to peer */
 
-/* Names: "m3", "zk1", "b0"; "m*", "zk*", "b*" all of them; "zk:leader"; "random" a running member.
+/* Names: "m3", "zk1", "b0", "o1" (the observer of process 1); "m*", "zk*", "b*" all of them;
+ * "zk:leader"; "random" a running member.
  */
 struct sim_fault {
     struct sim_when when;

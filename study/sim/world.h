@@ -168,6 +168,19 @@ struct member_channel {
     int64_t write_until_ms;     /* member's clock: then not any more */
 };
 
+/* Of a process with several members. */
+struct observer {
+    struct node node;
+    struct sim *world;
+    struct zk_client zk;
+    struct zk_viewer *viewer;
+    struct zk_view *view; /* the last one; NULL: none, or it is lost */
+    bool is_lost;         /* members have been told, and read by themselves */
+    uint64_t patience_ns; /* without a connection until it is */
+    uint64_t lost_at_ns;  /* SIM_NEVER: it is connected, or lost already */
+    struct timer timer;
+};
+
 struct attempt_trace {
     bool is_open; /* an attempt is under way */
     uint32_t rb, i;
@@ -222,7 +235,10 @@ struct member {
     uint64_t taken_ns;   /* when it took that */
     struct member_query query;
     struct member_channel channel;
-    struct chunk *queue; /* ring */
+    struct observer *observer; /* of its process; NULL: none */
+    struct zk_view *view;      /* from there; NULL: it is lost */
+    bool is_view_due;          /* the machine has not been told of `view` */
+    struct chunk *queue;       /* ring */
     size_t queue_first, queue_count, queue_cap;
     uint64_t free_ns; /* when the application takes the next message of queue[0] */
     uint64_t process_ns, stop_ns, watch_delay_ns; /* as they are now */
@@ -279,6 +295,7 @@ struct sim {
     size_t topic_count, topic_cap;
     struct broker *brokers;
     struct member *members;
+    struct observer *observers; /* by process, from 1 */
     struct fault_state *faults, *by_hand;
     size_t fault_count;
     uint32_t fault_ids, causes;
@@ -332,7 +349,16 @@ void channel_closed(struct member *m, struct conn *c);
 uint64_t channel_deadline_ns(const struct member *m);
 void channel_tick(struct member *m);
 
+/* observer.c */
+void observers_init(struct sim *w);
+void observers_free(struct sim *w);
+void observer_join(struct member *m);  /* when it starts; nothing if its process has none */
+void observer_leave(struct member *m); /* the last one ends it */
+void observer_suspend(struct observer *o);
+void observer_resume(struct observer *o);
+
 /* member.c */
+enum zk_do member_do_of(enum zk_op_type type);
 void member_init(struct sim *w, struct member *m, const struct sim_member_plan *plan,
                  uint32_t number);
 void member_start(struct member *m);

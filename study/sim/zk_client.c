@@ -97,6 +97,17 @@ static void send_request(struct zk_client *c, struct zk_request *r, uint64_t now
     conn_send(c->conn, c->node, r);
 }
 
+void zk_answer_result(const struct zk_answer *a, struct zk_result *result)
+{
+    result->zxid = a->zxid;
+    result->stat = a->stat.stat;
+    result->data = a->data ? bytes_of(a->data->data, a->data->len) : BYTES_NULL;
+    result->children = a->names ? a->names->list : NULL;
+    result->children_count = a->names ? a->names->count : 0;
+    result->parts = a->parts;
+    result->part_count = a->part_count;
+}
+
 bool zk_client_send(struct zk_client *c, enum zk_do what, const struct zk_write *write, bool watch,
                     struct zk_write *multi, uint32_t count, uint64_t token, uint64_t now_ns)
 {

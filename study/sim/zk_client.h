@@ -71,6 +71,9 @@ void zk_client_init(struct zk_client *c, struct node *node, struct zk_ensemble *
                     struct stream stream, uint64_t now_ns);
 void zk_client_deinit(struct zk_client *c); /* the process has ended */
 
+/* As a machine is told of it; lent as long as the answer. */
+void zk_answer_result(const struct zk_answer *a, struct zk_result *result);
+
 /* Sends an operation; while there is no connection nothing is sent and false is returned. Takes
  * over write->data, and the writes of a multi (an array of the pool). */
 bool zk_client_send(struct zk_client *c, enum zk_do what, const struct zk_write *write, bool watch,

@@ -175,6 +175,7 @@ struct trace_event {
             const char *strategy;
             int32_t streams;  /* of each topic; 0: not known */
             const char *mode; /* "zookeeper:safe", ...; "" or NULL: the run's */
+            bool is_observed; /* it may see the group by the observer of its process */
         } m_start;
         struct {
             bool is_clean;

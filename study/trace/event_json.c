@@ -262,6 +262,8 @@ static void body(struct buf *b, const struct trace_event *e)
         text_if(b, "strategy", e->m_start.strategy);
         text_if(b, "mode", e->m_start.mode);
         number_if(b, "streams", e->m_start.streams, 0);
+        if (e->m_start.is_observed)
+            boolean(b, "observed", true);
         break;
     case TRACE_M_EXIT:
         boolean(b, "clean", e->m_exit.is_clean);

@@ -28,7 +28,7 @@ static const uint64_t ONCE_FAILED[] = {5,       25,      1343,    1001504, 10019
                                        1044359, 1050872, 2236353, 2338291};
 
 /* PARTS: what some worlds have besides. */
-enum { IN_KAFKA = 1 << 0 };
+enum { IN_KAFKA = 1 << 0, OBSERVED = 1 << 1 };
 
 struct run {
     uint64_t seed, hash, violations;
@@ -105,6 +105,16 @@ static void draw_offsets(uint64_t seed, struct sim_member_plan *members, size_t 
         members[i].config.safe.offsets_channel_timeout_ms =
             stream_below(&chance, 2) ? 10000 : 1000 + (int64_t)stream_below(&chance, 4000);
     }
+}
+
+/* Some processes with several members, that share an observer each. How many. */
+static unsigned draw_processes(uint64_t seed, struct sim_member_plan *members, size_t count)
+{
+    struct stream chance = stream_of(seed, "safe", "processes");
+    unsigned n = 1 + (unsigned)stream_below(&chance, (count + 1) / 2);
+    for (size_t i = 0; i < count; i++)
+        members[i].process = stream_below(&chance, 4) ? 1 + (unsigned)stream_below(&chance, n) : 0;
+    return n;
 }
 
 static struct sim_fault fault_at(uint64_t at_ns, enum sim_fault_kind kind, const char *who,
@@ -210,6 +220,23 @@ static void draw_manager_drama(struct stream *chance, struct drama *d, size_t me
     }
 }
 
+/* The observer is behind, silent, or gone, while its members are not. */
+static void draw_observer_drama(struct stream *chance, struct drama *d, unsigned processes)
+{
+    static const enum sim_fault_kind kinds[] = {SIM_CUT,   SIM_CUT,   SIM_DELAY,
+                                                SIM_DELAY, SIM_RESET, SIM_LAG};
+    uint64_t at = stream_below(chance, 55 * SIM_S);
+    uint64_t for_ns = SIM_S + stream_below(chance, 14 * SIM_S);
+    enum sim_fault_kind kind = kinds[stream_below(chance, ARRAY_LEN(kinds))];
+    *d = (struct drama){.count = 1};
+    struct sim_fault *f = &d->faults[0];
+    snprintf(d->who, sizeof d->who, kind == SIM_LAG ? "zk%u" : "o%u",
+             1 + (unsigned)stream_below(chance, kind == SIM_LAG ? SERVERS : processes));
+    *f = fault_at(at, kind, d->who, for_ns);
+    f->dir = (enum sim_dir)stream_below(chance, 3);
+    f->value_ns = stream_below(chance, 4 * SIM_S);
+}
+
 static void draw_drama(struct stream *chance, struct drama *d, size_t members, bool is_about_leases,
                        bool is_of_followers)
 {
@@ -244,7 +271,10 @@ static unsigned parts_of(const struct run *r)
             return r->wanted;
     if (r->about != ANYTHING || r->is_uneven)
         return r->wanted;
-    return r->wanted | (stream_below(&chance, 4) ? 0 : IN_KAFKA);
+    unsigned parts = r->wanted;
+    parts |= stream_below(&chance, 4) ? 0 : IN_KAFKA;
+    parts |= stream_below(&chance, 4) ? 0 : OBSERVED;
+    return parts;
 }
 
 static void run(struct run *r)
@@ -266,9 +296,9 @@ static void run(struct run *r)
     char ids[MEMBERS_MAX][8], why[200];
     struct sim_config c;
     struct swarm swarm;
-    struct drama dramas[DRAMAS_MAX], others[DRAMAS_MAX];
-    struct sim_fault faults[SWARM_FAULTS_MAX + 6 * DRAMAS_MAX];
-    unsigned parts = parts_of(r);
+    struct drama dramas[DRAMAS_MAX], others[2 * DRAMAS_MAX];
+    struct sim_fault faults[SWARM_FAULTS_MAX + 9 * DRAMAS_MAX];
+    unsigned parts = parts_of(r), processes = 0;
     size_t other_count = 0;
     struct sim *sim;
     sim_config_init(&c);
@@ -285,6 +315,8 @@ static void run(struct run *r)
     }
     if (parts & IN_KAFKA)
         draw_offsets(r->seed, members, c.member_count);
+    if (parts & OBSERVED)
+        processes = draw_processes(r->seed, members, c.member_count);
     c.members = members;
     swarm_draw(&options, &c, &swarm);
     memcpy(faults, swarm.faults, swarm.count * sizeof *faults);
@@ -299,6 +331,9 @@ static void run(struct run *r)
     struct stream more = stream_of(r->seed, "safe", "more");
     for (size_t i = 0; parts & IN_KAFKA && i < 5; i++)
         draw_manager_drama(&more, &others[other_count++], c.member_count);
+    struct stream of_observers = stream_of(r->seed, "safe", "observers");
+    for (size_t i = 0; parts & OBSERVED && i < 5; i++)
+        draw_observer_drama(&of_observers, &others[other_count++], processes);
     for (size_t i = 0; i < other_count; i++) {
         memcpy(&faults[c.fault_count], others[i].faults, others[i].count * sizeof *faults);
         c.fault_count += others[i].count;
@@ -484,6 +519,8 @@ static void test_planted_bugs_are_found(void **state)
         {ZK_SAFE_BUG_STORE_AFTER_LEASE, "a commit to Kafka after the lease", ANYTHING, IN_KAFKA},
         {ZK_SAFE_BUG_RELEASE_BEFORE_STORED, "release before Kafka has stored", ANYTHING, IN_KAFKA},
         {ZK_SAFE_BUG_ERROR_IS_NO_OFFSET, "Kafka's error taken for no offset", ANYTHING, IN_KAFKA},
+        {ZK_SAFE_BUG_VIEW_WITHOUT_SELF, "an observer's view lacking oneself acted on", ANYTHING,
+         OBSERVED},
     };
     uint64_t only = number_from("SIM_BUG", UINT64_MAX);
     (void)state;

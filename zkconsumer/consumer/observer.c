@@ -27,9 +27,10 @@ struct observer {
     struct watch_sessions *watch_sessions;
     struct zk_viewer *viewer;
     struct event *timer;      /* of the viewer */
-    struct event *lost_timer; /* from the loss of the connection until members read by themselves */
+    struct event *lost_timer; /* without a connection, until members read by themselves */
     int64_t lost_after_ms;
     struct zk_view *view; /* the last one, for members that come; a reference; NULL: none */
+    bool is_lost;         /* there is none, and those that come read by themselves, too */
     struct slot *slots;
     size_t slot_count, slot_cap;
     struct loop_item tell;
@@ -174,6 +175,7 @@ static void step(struct observer *o, struct group_input *in)
     while ((view = zk_viewer_take(o->viewer))) {
         zk_view_unref(o->view);
         o->view = view;
+        o->is_lost = false;
         tell_all(o, view);
         /* Taking a view may make room for the next round. */
         group_outputs_clear(&out);
@@ -199,6 +201,7 @@ static void lost(struct observer *o)
     event_del(o->lost_timer);
     zk_view_unref(o->view);
     o->view = NULL;
+    o->is_lost = true;
     tell_all(o, NULL);
 }
 
@@ -362,6 +365,8 @@ static enum zkc_err observer_new(zkc_consumer *c, const struct zk_subscription *
         observer_free(o);
         return err;
     }
+    o->lost_after_ms = c->view.zookeeper_session_timeout_ms / 3;
+    arm(o->lost_timer, loop_now_ms() + o->lost_after_ms); /* it may never be there */
     o->next = *loop_observers(c->loop);
     *loop_observers(c->loop) = o;
     *out = o;
@@ -380,7 +385,7 @@ static bool add_slot(struct observer *o, zkc_consumer *c)
     }
     struct slot *slot = &o->slots[o->slot_count++];
     *slot = (struct slot){.member = c};
-    if (o->view) {
+    if (o->view || o->is_lost) {
         put(slot, o->view);
         loop_post(o->loop, &o->tell);
     }

@@ -35,7 +35,7 @@ static void test_round_trip(void **state)
         "\"target\":\"m3\",\"peer\":\"zk*\",\"dir\":\"both\"}",
         "{\"ev\":\"m_start\",\"t\":1,\"src\":\"m1\",\"seq\":1,\"gs\":1,\"m\":\"m1\",\"id\":\"g_"
         "c1\","
-        "\"topics\":[\"a\",\"b\"],\"strategy\":\"range\"}",
+        "\"topics\":[\"a\",\"b\"],\"strategy\":\"range\",\"observed\":true}",
         "{\"ev\":\"m_exit\",\"t\":1,\"src\":\"m1\",\"seq\":1,\"gs\":1,\"m\":\"m1\",\"clean\":true,"
         "\"code\":0}",
         "{\"ev\":\"suspend\",\"t\":1,\"src\":\"m1\",\"seq\":1,\"gs\":1,\"m\":\"m1\"}",

@@ -716,6 +716,53 @@ static void test_views_of_an_observer(void **state)
     end(&r);
 }
 
+/* The names that it has read are those of the time before we came back under our id, the
+ * registration behind one of them is the new one: that group never was. */
+static void test_an_observer_that_mixes_times(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 4);
+    put_member(&r, "g_a", "ceil,range", 1);
+    put_member(&r, "g_z", "ceil,range", 1);
+    struct zk_safe_config config = safe_world_config();
+    config.observer_process = true;
+    join(&r, config);
+    safe_world_calm(r.w);
+    show(&r, (const char *const[]){"g_m", "g_z"}, 2, 1);
+    assert_int_equal(owned(r.m), 0);
+    show(&r, (const char *const[]){"g_m", "g_z"}, 2, 50);
+    assert_int_equal(owned(r.m), 2);
+    end(&r);
+}
+
+/* What changed while the observer was there again has been told to the member alone, by a watch of
+ * its own from before: it is read again when the observer is lost once more. */
+static void test_an_observer_that_is_lost_twice(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 4);
+    struct zk_safe_config config = safe_world_config();
+    config.observer_process = true;
+    join(&r, config);
+    safe_world_calm(r.w);
+    struct group_input lost = {.type = GROUP_IN_VIEW};
+    safe_feed(r.m, &lost);
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 4);
+    show(&r, (const char *const[]){"g_m"}, 1, INT64_MAX / 2);
+    safe_world_put(r.w, "/brokers/topics/t",
+                   "{\"version\":1,\"partitions\":{\"0\":[0],\"1\":[0]}}");
+    safe_world_calm(r.w);
+    assert_int_equal(owned(r.m), 4); /* by the observer's view, which knows nothing of it */
+    safe_forget_asked(r.m);
+    safe_feed(r.m, &lost);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getData w /brokers/topics/t"), 1);
+    end(&r);
+}
+
 /* The observer may see our registration before we are told of it; it shows that group once. */
 static void test_an_observer_that_is_first(void **state)
 {
@@ -968,6 +1015,8 @@ int main(void)
         cmocka_unit_test(test_leaving_without_a_connection_ends_in_time),
         cmocka_unit_test(test_leaving_before_there_is_a_session),
         cmocka_unit_test(test_views_of_an_observer),
+        cmocka_unit_test(test_an_observer_that_mixes_times),
+        cmocka_unit_test(test_an_observer_that_is_lost_twice),
         cmocka_unit_test(test_an_observer_that_is_first),
         cmocka_unit_test(test_without_watches_of_owners_it_is_tried),
         cmocka_unit_test(test_blind_release_and_commit),

@@ -293,8 +293,7 @@ static void take_event(struct zk_safe *m, const struct group_input *in, struct g
             safe_owner_event(m, p, out);
         return;
     }
-    if (!m->has_observer)
-        zk_viewer_feed(m->viewer, in, out);
+    zk_viewer_feed(m->viewer, in, out); /* with an observer, too: it may be lost later */
 }
 
 static void leader_lost(struct zk_safe *m, const struct group_input *in, struct group_outputs *out)

@@ -172,9 +172,13 @@ static void forget_views(struct zk_safe *m)
         zk_viewer_refresh(m->viewer);
 }
 
-static void registered(struct zk_safe *m)
+/* `zxid`: of the transaction that has created the node, or later, until it is looked at. */
+static void registered(struct zk_safe *m, int64_t zxid)
 {
     creator_deinit(&m->creator);
+    bool is_earlier = zxid < m->registered_zxid; /* the view that was refused may be good */
+    m->must_decide = m->must_decide || (is_earlier && m->view && m->is_lacking);
+    m->registered_zxid = zxid;
     m->reg = REG_OURS;
     if (m->phase != REGISTERING)
         return;
@@ -206,7 +210,7 @@ static void created(struct zk_safe *m, const struct zk_result *answer, struct gr
     }
     bool exists = zk_rc == ZK_NODE_EXISTS;
     if (zk_rc == ZK_OK || (exists && safe_has_bug(m, ZK_SAFE_BUG_REGISTRATION_BY_TEXT)))
-        registered(m);
+        registered(m, answer->zxid);
     else if (exists)
         retry_registration(m, REG_UNSURE, 0);
     else
@@ -221,7 +225,7 @@ static void looked_at_id(struct zk_safe *m, const struct zk_result *answer,
     if (m->id_lost || !lease_is_answer(answer->zk_rc)) {
         retry_registration(m, REG_UNSURE, m->is_connected ? GROUP_RESEND_MS : 0);
     } else if (by_text || (exists && answer->stat.ephemeral_owner == m->session_id)) {
-        registered(m);
+        registered(m, answer->stat.czxid);
     } else if (exists) {
         m->reg = REG_WAITING;
         group_notice(out, 4, "member", ZKC_OK,
@@ -509,12 +513,15 @@ static void tell_view(struct zk_safe *m, const struct zk_view *v, struct group_o
 }
 
 /* Ours: of this session. A namesake's is not ours, whatever it says. */
+/* A view of names from before our registration has ours, too, when we had been registered under the
+ * same id before: an observer may read them while we come back. */
 static bool finds_self(const struct zk_safe *m, const struct zk_view *v, size_t *self)
 {
     *self = zk_view_find(v, m->consumer_id);
     if (*self == SIZE_MAX)
         return false;
-    return v->registrations[*self]->session_id == m->session_id ||
+    bool is_ours = v->registrations[*self]->session_id == m->session_id;
+    return (is_ours && v->pzxid >= m->registered_zxid) ||
            safe_has_bug(m, ZK_SAFE_BUG_REGISTRATION_BY_TEXT);
 }
 

@@ -240,6 +240,7 @@ struct zk_safe {
     bool must_decide;
     int64_t decide_at_ms;
     int64_t acted_pzxid;
+    int64_t registered_zxid; /* a view of before is not acted on */
     bool has_acted; /* in this session */
     enum assign_strategy strategy;
     uint64_t disagreement;       /* hash of the members that disagree, as last told */
