@@ -286,18 +286,23 @@ static void answer(struct reader *r, struct capture_line *out)
         parts(r, "results", true, out);
 }
 
+#define TEXT_OF_NS_MAX "4102444800000000000"
+
 /* Seconds since 1970, or (ours) nanoseconds of the monotonic clock. */
 static void line_time(struct reader *r, struct capture_line *out)
 {
-    int64_t ns = number_or(r, "ns", -1);
+    int64_t ns = number_or(r, "ns", 0);
     double seconds = json_number_value(value(r, "t"));
-    out->has_ns = ns >= 0;
-    if (out->has_ns)
+    out->has_ns = value(r, "ns") != NULL;
+    if (out->has_ns) {
         out->t_ns = (uint64_t)ns;
-    else if (json_is_number(value(r, "t")) && seconds >= 0 && seconds < 9e9)
+        if (ns < 0 || ns > CAPTURE_TIME_S_MAX * 1000000000)
+            fail(r, "ns", "nanoseconds, at most " TEXT_OF_NS_MAX);
+    } else if (json_is_number(value(r, "t")) && seconds >= 0 && seconds < CAPTURE_TIME_S_MAX) {
         out->t_ns = (uint64_t)(seconds * 1e6 + 0.5) * 1000;
-    else
-        fail(r, "t", "seconds since 1970");
+    } else {
+        fail(r, "t", "seconds since 1970, before 2100");
+    }
 }
 
 static void recorded(struct reader *r, struct capture_line *out)
@@ -400,7 +405,7 @@ static void scene(struct reader *r, struct capture_line *out)
 {
     int64_t ms = number(r, "ms");
     out->is_whole = true;
-    if (ms < 0 || ms > INT64_MAX / 1000000)
+    if (ms < 0 || ms > CAPTURE_TIME_S_MAX * 1000)
         fail(r, "ms", "milliseconds since the scene's start");
     out->t_ns = (uint64_t)ms * 1000000;
     out->who = text_or(r, "m", "");

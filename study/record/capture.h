@@ -46,11 +46,15 @@ struct capture_part { /* of a multi */
     int zk_rc; /* of answers */
 };
 
+/* 2100, in seconds since 1970. No time of a line or of a log is later, so that the sum or
+ * difference of any two, in nanoseconds, is an int64_t. */
+#define CAPTURE_TIME_S_MAX INT64_C(4102444800)
+
 struct capture_line {
     enum capture_kind kind;
-    bool is_whole; /* a scene's: CONNECT has its answer too, REQUEST its own */
-    bool has_ns;   /* t_ns is of CLOCK_MONOTONIC, as in members' traces */
-    uint64_t t_ns;
+    bool is_whole;   /* a scene's: CONNECT has its answer too, REQUEST its own */
+    bool has_ns;     /* t_ns is of CLOCK_MONOTONIC, as in members' traces */
+    uint64_t t_ns;   /* up to CAPTURE_TIME_S_MAX */
     const char *who; /* "": not known by its port */
     uint32_t link;   /* number of the connection; scenes have none */
     enum capture_op op;

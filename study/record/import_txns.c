@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define MS_NS       INT64_C(1000000)
-#define TIME_MS_MAX INT64_C(4102444800000) /* 2100: what is later, or before 1970, is no time */
+#define TIME_MS_MAX (CAPTURE_TIME_S_MAX * 1000) /* what is later, or before 1970, is no time */
 
 static uint32_t path_of(struct import *x, struct bytes path)
 {
@@ -165,7 +165,8 @@ static uint64_t time_of(struct clock c, const struct logged *l, uint64_t from_ns
 {
     if (c.low == INT64_MIN)
         return from_ns; /* nothing was recorded */
-    int64_t t = l->time_ms * MS_NS + c.low + (c.high - c.low) / 2;
+    int64_t add_ns = c.low + (c.high - c.low) / 2;
+    int64_t t = l->time_ms * MS_NS + add_ns;
     return t < (int64_t)from_ns ? from_ns : t > (int64_t)to_ns ? to_ns : (uint64_t)t;
 }
 

@@ -659,6 +659,38 @@ static void test_log(void **state)
     }
 }
 
+/* As late as a capture's times may be, beside a log's that are as early: the furthest apart. */
+static void test_log_beside_the_latest_capture(void **state)
+{
+    static const char *const latest[] = {
+#define LATEST(n) "\"c\":1,\"who\":\"a\",\"ns\":41024447999999999" #n ","
+        "{\"k\":\"open\"," LATEST(10) "\"seq\":1}",
+        "{\"k\":\"conn\"," LATEST(11) "\"zxid\":0,\"timeout\":6000,\"s\":\"0\"}",
+        "{\"k\":\"connok\"," LATEST(12) "\"timeout\":6000,\"s\":\"S1\"}",
+        "{\"k\":\"req\"," LATEST(20) "\"xid\":1," CREATE("ids/a"),
+        "{\"k\":\"rsp\"," LATEST(
+            30) "\"xid\":1,\"op\":\"create\",\"path\":\"/consumers/g/ids/a\",\"zxid\":7}",
+#undef LATEST
+    };
+    static const int64_t times[] = {INT64_MIN, 0, INT64_C(4102444800000), INT64_MAX};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+        struct txn_part parts[2];
+        const struct txn log[] = {
+            txn_of(7, times[i], TXN_CREATE, 1, &parts[0], "/consumers/g/ids/a"),
+            txn_of(8, INT64_MAX, TXN_CREATE, 2, &parts[1], "/consumers/g/owners/t/0")};
+        struct import_options o = plain;
+        struct why why;
+        struct trace_sink sink = {TRACE_LEVEL_MAX, ignore, NULL};
+        o.is_safe = o.writes_only = true;
+        struct import *x = take_texts(latest, ARRAY_LEN(latest), &o, NULL);
+        for (size_t n = 0; n < ARRAY_LEN(log); n++)
+            assert_true(import_take_txn(x, &log[n]));
+        assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
+        import_free(x);
+    }
+}
+
 /* A log's times are numbers like any others: none of them breaks the arithmetic. */
 static void test_log_of_odd_times(void **state)
 {
@@ -789,6 +821,7 @@ int main(void)
         cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_log_of_odd_times),
+        cmocka_unit_test(test_log_beside_the_latest_capture),
         cmocka_unit_test(test_checks_alone),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_no_memory),
