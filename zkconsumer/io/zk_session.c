@@ -36,12 +36,6 @@
 #define LASTING_MS        1000
 #define SHORT_CONNECTIONS 5
 
-/* A server that cuts the connection so often, before it has answered anything, when the watches of
- * the session come to a good part of a packet (its limit may be smaller than we were told): it will
- * go on doing so, and each attempt makes the session live on. */
-#define WATCH_CUTS_MAX    3
-#define WATCH_PACKET_PART 8
-
 #define RESOLVE_INTERVAL_MS 5000
 #define RESOLVE_PATIENCE_MS 100 /* for other names, once one is known */
 
@@ -316,8 +310,7 @@ static void connection_ended(struct zk_session *s)
     if (s->short_connections == 0)
         s->failing_since_ms = now;
     s->short_connections = s->has_answered ? 1 : s->short_connections + 1;
-    if (s->short_connections >= WATCH_CUTS_MAX &&
-        s->watches.bytes > s->request_bytes_max / WATCH_PACKET_PART) {
+    if (zk_watch_set_is_refused(&s->watches, s->short_connections, s->request_bytes_max)) {
         give_up_session(s);
         return;
     }

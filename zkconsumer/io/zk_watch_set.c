@@ -2,6 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CUTS_OF_MANY 3
+#define CUTS_OF_FEW  12
+#define PART_OF_MANY 8    /* of a packet */
+#define BYTES_OF_FEW 1024 /* below that no server can be meant to work with its limit */
+
 #define SLOTS_MIN       64
 #define BYTES_OF_LENGTH 4 /* before each path in a packet */
 
@@ -81,4 +86,10 @@ void zk_watch_set_remove(struct zk_watch_set *w, enum zk_watch_kind kind, const 
     w->count--;
     w->bytes -= strlen(path) + BYTES_OF_LENGTH;
     close_gap(w, i);
+}
+
+bool zk_watch_set_is_refused(const struct zk_watch_set *w, unsigned cuts, size_t packet_bytes)
+{
+    return (cuts >= CUTS_OF_MANY && w->bytes > packet_bytes / PART_OF_MANY) ||
+           (cuts >= CUTS_OF_FEW && w->bytes > BYTES_OF_FEW);
 }

@@ -22,4 +22,12 @@ void zk_watch_set_deinit(struct zk_watch_set *w); /* empties it; it may be used 
 void zk_watch_set_add(struct zk_watch_set *w, enum zk_watch_kind kind, const char *path);
 void zk_watch_set_remove(struct zk_watch_set *w, enum zk_watch_kind kind, const char *path);
 
+/* Whether to believe that the servers' limit is what keeps the session from being taken up again:
+ * `cuts` connections in a row ended soon after they were there, before anything was answered.
+ * `packet_bytes` is the limit we were told of, and theirs may be smaller. Three cuts will do when
+ * the watches come to an eighth of it. Fewer watches may be too much as well (each attempt makes
+ * the session live on, so it would go on for ever), but other troubles are as likely then, and end:
+ * a session in which nothing is answered twelve times in a row is not worth keeping. */
+bool zk_watch_set_is_refused(const struct zk_watch_set *w, unsigned cuts, size_t packet_bytes);
+
 #endif

@@ -55,11 +55,36 @@ static void test_many(void **state)
     zk_watch_set_deinit(&w);
 }
 
+static void test_what_a_server_refuses(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t bytes;
+        unsigned cuts;
+        size_t packet_bytes;
+        bool want;
+    } cases[] = {
+        {131072, 2, 1048575, false},  {131072, 3, 1048575, true},
+        {131071, 3, 1048575, false}, /* an eighth: other troubles are as likely */
+        {131071, 11, 1048575, false}, {131071, 12, 1048575, true},
+        {60000, 100, 1048575, true}, /* a server with jute.maxbuffer = 65536 or less */
+        {1025, 12, 1048575, true},    {1024, 1000, 1048575, false},
+        {0, 1000, 1048575, false},    {5000, 3, 8192, true},
+        {1000, 3, 8192, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct zk_watch_set w = {.bytes = cases[i].bytes};
+        if (zk_watch_set_is_refused(&w, cases[i].cuts, cases[i].packet_bytes) != cases[i].want)
+            fail_msg("case %zu", i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_watch_counts_once),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_what_a_server_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
