@@ -271,7 +271,8 @@ static void check_stored(struct check *c, const struct pair *x)
     if (!c->has_stores || !x->has_been_given || !x->is_drained)
         return;
     checked(c, CHECK_SF5);
-    if (x->finished > p->stored && c->now_ns < x->drained_ns + STORE_NS)
+    if (x->finished > p->stored && x->finished > p->stored_in_time &&
+        c->now_ns < x->drained_ns + STORE_NS)
         violated(c, CHECK_SF5, x->since_gs,
                  "%s releases %s/%d, has finished it up to %" PRId64 ", and Kafka keeps %" PRId64,
                  name_of(c, x->member), topic_of(c, x->partition), number_of(c, x->partition),
@@ -422,7 +423,7 @@ static void take_store(struct check *c, const struct trace_event *e)
         violated(c, CHECK_SF5, UINT64_MAX,
                  "%s stores %" PRId64 " of %s/%d in Kafka, which has been told %" PRId64 " in time",
                  e->m, e->store.offset, e->store.p.topic, e->store.p.partition, p->stored_least);
-    p->stored_least = e->store.offset;
+    p->stored_least = p->stored_in_time = e->store.offset;
 }
 
 /* ---- decisions (SF8) ---- */

@@ -50,6 +50,7 @@ struct partition *partition_of(struct check *c, struct topic_partition p, uint32
                                               .committed_before = -1,
                                               .stored = -1,
                                               .stored_least = -1,
+                                              .stored_in_time = -1,
                                               .produced = -1};
     }
     if (i == NAMES_NONE) {

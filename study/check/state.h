@@ -101,8 +101,9 @@ struct partition {
     int64_t committed_before; /* the one before it */
     uint64_t committed_gs;
     bool is_committed_by_txn;
-    int64_t stored;       /* what Kafka keeps; -1: none seen */
-    int64_t stored_least; /* nobody who begins or commits by the rules is below it; -1: none */
+    int64_t stored;         /* what Kafka keeps; -1: none seen */
+    int64_t stored_least;   /* nobody who begins or commits by the rules is below it; -1: none */
+    int64_t stored_in_time; /* the last one that was awaited, whatever came late since; -1: none */
     uint64_t stored_gs;
     bool was_turned_back; /* a commit to Kafka was carried out late, once */
     int64_t produced;     /* highest offset; -1: none seen */
