@@ -624,7 +624,7 @@ static void carry_out(struct member *m, const struct group_output *o)
         app_open(m, &o->fetch_start);
         break;
     case GROUP_OUT_FETCH_STOP: stop_one(m, o); break;
-    case GROUP_OUT_VOID: app_void(m, o->fetch_stop.claim); break;
+    case GROUP_OUT_VOID: app_void(m, o->voided.claim); break;
     case GROUP_OUT_FOREIGN: m->is_reset = o->foreign.is_obeyed; break;
     case GROUP_OUT_EVICTED: m->is_evicted = true; break;
     case GROUP_OUT_STATE: m->is_settled = o->state.settled; break;

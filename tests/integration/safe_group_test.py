@@ -806,9 +806,9 @@ def test_a_foreign_write_of_an_offset(t):
 
 
 def test_a_forced_reset_is_obeyed(t):
-    """An offset with a leading zero is a request of a tool to a live owner."""
+    """An offset with a leading zero is a request of a tool to a live owner: no error, the log has it."""
     world = World(t)
-    a = world.join("a")
+    a = world.join("a", {"log.level": 6})
     world.settled()
     wait_for(lambda: world.group.offsets("t").get(2, 0) > 20, "progress")
     world.group.set_offset("t", 2, "005")
@@ -821,6 +821,10 @@ def test_a_forced_reset_is_obeyed(t):
         assert text == str(int(text)) and int(text) > 5, text
         return True
     wait_for(is_plain, "the next commit, written plainly")
+    expect("errors", a.reports("a"), [])
+    said = [(level, text) for level, _, text in a.log_lines("a") if "[t,2]" in text and level <= 6]
+    assert any("forced reset by a tool is obeyed: from offset 5 on" in text for _, text in said), said
+    assert not [text for level, text in said if level <= 4 or "handing over" in text], said
     # the checker does not know of the request: it lowers an offset, and stops what is still wanted
     world.end(duplicates_max=10000, except_for=("SF5", "SF8"))
 

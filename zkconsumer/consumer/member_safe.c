@@ -327,15 +327,31 @@ static void stop(zkc_consumer *c, const struct group_output *list, size_t count)
 static void void_claim(zkc_consumer *c, const struct group_output *o)
 {
     struct drained was;
-    if (!fetching_void(c->fetching, o->fetch_stop.claim, &was))
+    if (!fetching_void(c->fetching, o->voided.claim, &was))
         return;
     c->safe_parts.voided++;
     tracing_void(c->tracing, was.topic, was.partition, was.finished);
-    log_line(c->log, 4, LOG_FACILITY_CLAIM,
-             "[%s,%d] the time for handing over is up (zookeeper.hand.over.ms): what the "
-             "application holds from offset %" PRId64 " on will be delivered again, to its next "
-             "owner",
-             was.topic, was.partition, was.finished);
+    switch (o->voided.reason) {
+    case GROUP_VOID_LATE:
+        log_line(c->log, 4, LOG_FACILITY_CLAIM,
+                 "[%s,%d] the time for handing over is up (zookeeper.hand.over.ms): what the "
+                 "application holds from offset %" PRId64 " on will be delivered again, to its "
+                 "next owner",
+                 was.topic, was.partition, was.finished);
+        break;
+    case GROUP_VOID_RESET:
+        log_line(c->log, 6, LOG_FACILITY_CLAIM,
+                 "[%s,%d] a forced reset to offset %" PRId64 ": what the application holds from "
+                 "offset %" PRId64 " on does not count any more",
+                 was.topic, was.partition, o->voided.reset, was.finished);
+        break;
+    case GROUP_VOID_LOST:
+        log_line(c->log, 4, LOG_FACILITY_CLAIM,
+                 "[%s,%d] is not ours any more: what the application holds from offset %" PRId64
+                 " on will be delivered again, to its next owner",
+                 was.topic, was.partition, was.finished);
+        break;
+    }
 }
 
 /* ---- what members should know ---- */
@@ -391,11 +407,11 @@ static void take_foreign(zkc_consumer *c, const struct group_output *o)
 {
     char by[400] = "";
     c->safe_parts.foreign_writes++;
-    if (!o->foreign.is_obeyed) {
-        struct stranger *who = strangers_find(&c->safe_parts.strangers, o->foreign.by);
-        who->offset_writes++;
-        who->doubled += (uint64_t)o->foreign.doubled;
-    }
+    if (o->foreign.is_obeyed)
+        return; /* asked for by our own tools, and in the log */
+    struct stranger *who = strangers_find(&c->safe_parts.strangers, o->foreign.by);
+    who->offset_writes++;
+    who->doubled += (uint64_t)o->foreign.doubled;
     if (o->foreign.doubled > 0)
         snprintf(by, sizeof by,
                  ": most likely %s, which has no lease and had it before; it has consumed %" PRId64
@@ -406,12 +422,10 @@ static void take_foreign(zkc_consumer *c, const struct group_output *o)
                  o->foreign.by);
     consumer_error(c, ZKC_ERR_ZOOKEEPER,
                    "[%s,%d] somebody else has %s the offset of a partition that we own: %" PRId64
-                   " instead of %" PRId64 "%s; %s",
+                   " instead of %" PRId64 "%s; the next commit with progress overwrites it",
                    o->foreign.topic, o->foreign.partition,
                    o->foreign.found < 0 ? "deleted" : "written", o->foreign.found,
-                   o->foreign.expected, by,
-                   o->foreign.is_obeyed ? "it is a reset by a tool, which is obeyed"
-                                        : "the next commit with progress overwrites it");
+                   o->foreign.expected, by);
 }
 
 /* The notice beside it says so. */

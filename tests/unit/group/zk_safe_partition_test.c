@@ -622,6 +622,7 @@ static void test_handover_deadline_voids_what_is_out(void **state)
     safe_time(r.m);
     safe_world_calm(r.w);
     assert_int_equal(r.m->voids, 1);
+    assert_int_equal(r.m->voided, GROUP_VOID_LATE);
     assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), "1");
     assert_int_equal(safe_owner(r.w, 0), 0);
     struct group_input late = {.type = GROUP_IN_DRAINED, .drained = {"t", 0, 1, 2}};
@@ -737,6 +738,9 @@ static void test_rereads(void **state)
                      r.m->obeyed, r.m->held[0].next);
         assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), c->stored);
         assert_true(safe_gate_is_open(r.m, 0));
+        assert_int_equal(r.m->voids, c->obeyed); /* of what is in hand */
+        if (c->obeyed && (r.m->voided != GROUP_VOID_RESET || r.m->voided_reset != c->next))
+            fail_msg("%s: void %d, %" PRId64, c->name, r.m->voided, r.m->voided_reset);
         end(&r);
     }
 }

@@ -460,8 +460,10 @@ static void carry_out(struct safe_member *m, const struct group_output *o)
     case GROUP_OUT_FETCH_STOP: fetch_stop(m, o); break;
     case GROUP_OUT_METADATA: m->metadata_seq = o->metadata.seq; break;
     case GROUP_OUT_VOID:
-        m->held[o->fetch_stop.partition].is_stopped = false;
+        m->held[o->voided.partition].is_stopped = false;
         m->voids++;
+        m->voided = o->voided.reason;
+        m->voided_reset = o->voided.reset;
         break;
     case GROUP_OUT_POSITIONS: m->wants_positions = true; break;
     case GROUP_OUT_OFFSETS_ASK: take_question(m, o); break;

@@ -66,6 +66,8 @@ struct safe_member {
     int hang_ups;
     struct safe_held held[SAFE_PARTITIONS_MAX]; /* of topic t */
     int evictions, foreigns, obeyed, voids, waits, commits_done;
+    enum group_void voided; /* the last of them */
+    int64_t voided_reset;
     int deletes;     /* of owner nodes of ours */
     char blamed[64]; /* for the last foreign write or delete; "": nobody */
     int64_t doubled; /* all messages that others have consumed, too */

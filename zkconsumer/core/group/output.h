@@ -88,6 +88,13 @@ enum group_gate {
     GROUP_GATE_LOST,    /* it may be another's already */
 };
 
+/* Why what the application holds of a stopped claim does not count any more. */
+enum group_void {
+    GROUP_VOID_LATE,  /* the time for handing over is up */
+    GROUP_VOID_RESET, /* a forced reset by our tools has moved the offset */
+    GROUP_VOID_LOST,  /* the partition is not ours any more */
+};
+
 enum group_output_type {
     /* ---- to do ---- */
     GROUP_OUT_OP,          /* send op; answer with the same lane and seq */
@@ -269,7 +276,14 @@ struct group_output {
             uint64_t claim; /* number */
             enum group_gate gate;
             bool is_restreamed; /* it is still ours by the last view, for another of our streams */
-        } fetch_stop;           /* of FETCH_STOP and VOID */
+        } fetch_stop;
+        struct {
+            const char *topic;
+            int32_t partition;
+            uint64_t claim; /* number */
+            enum group_void reason;
+            int64_t reset; /* GROUP_VOID_RESET: where it goes on */
+        } voided;
         struct {
             int64_t session_id;
             int64_t end_ms; /* INT64_MAX: no end; INT64_MIN: over */

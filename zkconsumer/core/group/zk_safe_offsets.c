@@ -117,12 +117,17 @@ void safe_tell_foreign(struct zk_safe *m, struct safe_partition *p, int64_t foun
     o->foreign.is_in_kafka = kind == FOREIGN_IN_KAFKA;
     o->foreign.by = by ? group_text(out, "%s", by) : NULL;
     o->foreign.doubled = is_obeyed ? 0 : safe_count_doubled(p, found);
-    group_notice(out, 4, "offset", ZKC_OK,
-                 "[%s,%d]: somebody else has %s the offset of a partition that we own: %" PRId64
-                 " in place of %" PRId64 "%s%s%s",
-                 p->topic->name, p->partition, found < 0 ? "deleted" : "written", found, expected,
-                 is_obeyed ? "; it is a forced reset, and obeyed" : "; we go on, and overwrite it",
-                 by ? "; most likely " : "", by ? by : "");
+    if (is_obeyed)
+        group_notice(out, 6, "offset", ZKC_OK,
+                     "[%s,%d]: a forced reset by a tool is obeyed: from offset %" PRId64
+                     " on, in place of %" PRId64,
+                     p->topic->name, p->partition, found, expected);
+    else
+        group_notice(out, 4, "offset", ZKC_OK,
+                     "[%s,%d]: somebody else has %s the offset of a partition that we own: %" PRId64
+                     " in place of %" PRId64 "; we go on, and overwrite it%s%s",
+                     p->topic->name, p->partition, found < 0 ? "deleted" : "written", found,
+                     expected, by ? "; most likely " : "", by ? by : "");
 }
 
 static void reset_to_found(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
@@ -130,7 +135,7 @@ static void reset_to_found(struct zk_safe *m, struct safe_partition *p, struct g
     if (p->is_open)
         safe_close(m, p, GROUP_GATE_REVOKED, out);
     if (!p->is_drained && !p->is_void)
-        safe_void(m, p, out);
+        safe_void(m, p, GROUP_VOID_RESET, out);
     obey(m, p);
     known(p);
     if (p->state == OWNED)

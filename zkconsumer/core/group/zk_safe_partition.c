@@ -313,12 +313,15 @@ void safe_close(struct zk_safe *m, struct safe_partition *p, enum group_gate gat
     o->fetch_stop.is_restreamed = p->is_wanted && p->thread != p->thread_wanted;
 }
 
-void safe_void(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
+void safe_void(struct zk_safe *m, struct safe_partition *p, enum group_void reason,
+               struct group_outputs *out)
 {
     struct group_output *o = group_emit(out, GROUP_OUT_VOID);
-    o->fetch_stop.topic = p->topic->name;
-    o->fetch_stop.partition = p->partition;
-    o->fetch_stop.claim = p->claim;
+    o->voided.topic = p->topic->name;
+    o->voided.partition = p->partition;
+    o->voided.claim = p->claim;
+    o->voided.reason = reason;
+    o->voided.reset = reason == GROUP_VOID_RESET ? p->found_offset : -1;
     p->is_void = true;
     m->counts.voided++;
 }
@@ -328,7 +331,7 @@ void safe_forget(struct zk_safe *m, struct safe_partition *p, struct group_outpu
     if (p->is_open)
         safe_close(m, p, GROUP_GATE_LOST, out);
     else if (!p->is_drained && !p->is_void && p->claim)
-        safe_void(m, p, out);
+        safe_void(m, p, GROUP_VOID_LOST, out);
     safe_job_failed(m, p, ZKC_ERR_NOT_OWNED, "the partition is not owned any more");
     reset(p);
     if (p->state != FREE)
@@ -523,7 +526,7 @@ static bool is_over(struct zk_safe *m, struct safe_partition *p, struct group_ou
         safe_wake(m, m->now_ms);
         return false;
     }
-    safe_void(m, p, out);
+    safe_void(m, p, GROUP_VOID_LATE, out);
     return true;
 }
 
@@ -766,7 +769,7 @@ static void looked(struct zk_safe *m, struct safe_partition *p, struct bytes hol
         safe_tell_deleted(m, p, p->found == FOUND_OTHERS ? holder : BYTES_NULL, out);
     if (p->found == FOUND_OTHERS) {
         if (!p->is_drained && !p->is_void && p->claim)
-            safe_void(m, p, out);
+            safe_void(m, p, GROUP_VOID_LOST, out);
         wait_for(m, p, holder, out);
     } else {
         safe_forget(m, p, out);

@@ -380,7 +380,8 @@ void safe_open(struct zk_safe *m, struct safe_partition *p, int64_t position,
                struct group_outputs *out);
 void safe_close(struct zk_safe *m, struct safe_partition *p, enum group_gate gate,
                 struct group_outputs *out);
-void safe_void(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+void safe_void(struct zk_safe *m, struct safe_partition *p, enum group_void reason,
+               struct group_outputs *out);
 
 void safe_want_leader(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
 
