@@ -116,6 +116,8 @@ def test_perf(t):
                {line.split(", ")[1]: line for line in lines[1:]}.values()), 2100)
     mine = ours("kafka-consumer-perf-test", *words, "--group", "g", "--messages", "100", "--hide-header")
     assert ", 100, " in mine.out, mine.out
+    expect(mine.err, "")  # nothing is waited for, nothing comes again
+    expect(sum(t.group(cluster, "g").offsets("p").values()), 100)
     expect(set(cluster.zk.get_children("/consumers")) - left, {"g"})
 
 

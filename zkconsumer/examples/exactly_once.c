@@ -152,6 +152,8 @@ static void take_batch(struct store *s, zkc_consumer *consumer, struct zkc_messa
             store_message(s, m);
     while (++taken < BATCH_MAX && zkc_consumer_next(consumer, 0, m) == ZKC_OK);
     run(s->db, "COMMIT");
+    if (taken == BATCH_MAX) /* else asking for one more has said so */
+        zkc_message_acknowledge(m);
 }
 
 static enum zkc_err take_all(struct store *s, zkc_consumer *consumer)
