@@ -105,14 +105,6 @@ def test_offset_checker_of_offsets_in_kafka(t):
     group = json.loads(run("zkconsumer", "groups", "describe", "--json", *words).stdout)
     expect([(p["offset"], p["offset_store"]) for p in group["partitions"]], [(5, "kafka")] * 2)
 
-    # what is written to ZooKeeper does not move such a group: that is said
-    for words_of in (("reset", "--to-earliest"), ("set", "-o", "beginning")):
-        for topic, kept in (("orders", True), ("clicks", False)):
-            done = run("zkconsumer", "offsets", words_of[0], *words, "-t", topic, *words_of[1:])
-            expect((words_of, topic, done.returncode), (words_of, topic, 2 if kept else 0))
-            expect("keeps offsets of 2 of these partitions in Kafka, of [orders,0] 5" in done.stderr, kept)
-    world.zk.set("/consumers/kafkas/offsets/orders/0", b"3")
-
     # and in groups watch, which does not show ZooKeeper's instead when they are not to be had
     err = t.folder / "watch.err"
     watch = t.process("watch", [program("zkconsumer"), "groups", "watch", "--interval=200", *words], err=err)
@@ -127,6 +119,61 @@ def test_offset_checker_of_offsets_in_kafka(t):
     wait_for(lambda: "offset unknown" in shown()[-1], "the offset to go", alive=[watch])
     expect([line for line in shown() if "offset 3" in line], [])
     expect((watch.stop(), err.read_text().count("offsets in Kafka")), (0, 1))
+
+
+def test_offsets_in_kafka_are_moved(t):
+    """Of a group that keeps them there: refused until it is said where to write, then its next member
+    begins where they were set; ZooKeeper's are written where there are some."""
+    world = Billing(t)
+    zookeeper = ("--zookeeper", world.connect)
+    in_kafka = ("-X", "offsets.storage=kafka")
+
+    def consume(count):
+        done = run("zkconsumer", "consume", "-G", "kafkas", "-t", "orders", "-e", "-q", "-X",
+                   "dual.commit.enabled=false", "-X", "auto.offset.reset=smallest", *in_kafka, *zookeeper)
+        expect((done.returncode, len(done.stdout.splitlines())), (0, count))
+
+    def offsets(*words):
+        done = run("zkconsumer", "offsets", words[0], "-G", "kafkas", *zookeeper, *words[1:])
+        return done.returncode, done.stdout, done.stderr
+
+    def znodes():
+        return t.group(world.cluster, "kafkas").offsets("orders")
+
+    consume(10)
+    expect(offsets("get")[:2], (0, "orders:0:5\norders:1:5\n"))
+    expect_in("2 offsets of group kafkas are Kafka's", offsets("get")[2])
+    expect(offsets("get", "-X", "offsets.storage=zookeeper")[:2], (0, ""))
+    for words in (("reset", "-t", "orders", "--to-earliest"), ("reset", "--to-earliest"),
+                  ("set", "-t", "orders", "-o", "2")):
+        code, out, err = offsets(*words)
+        expect((words, code, out), (words, 2, ""))
+        expect_in("[orders,0]: 5 there, in ZooKeeper none", err)
+        expect_in("offsets.storage=kafka", err)
+    expect(znodes(), {})
+    code, out, err = offsets("reset", "--shift-by=-3", *in_kafka)  # its topics are known by Kafka's
+    expect((code, out), (0, "orders:0:2\norders:1:2\n"))
+    expect_in("[orders,0] from 5 to 2", err)
+    consume(6)
+    expect(offsets("set", "-t", "orders", "-o", "4", "-p", "1", *in_kafka)[0], 0)
+    expect((znodes(), offsets("get")[1]), ({}, "orders:0:5\norders:1:4\n"))
+    config = t.folder / "kafkas.properties"
+    config.write_text("group.id=kafkas\noffsets.storage=kafka\ndual.commit.enabled=true\nzookeeper.connect=%s\n"
+                      % world.connect)
+    expect(offsets("reset", "-t", "orders", "--to-earliest", "-F", config)[0], 0)
+    expect(znodes(), {0: 0, 1: 0})
+    expect(offsets("reset", "-t", "orders", "--to-latest", "-n", *in_kafka)[1], "orders:0:5\norders:1:5\n")
+    consume(10)
+    done = ours("UpdateOffsetsInZK", "latest", config, "orders")  # znodes only, as Kafka's: told
+    expect((done.code, znodes()), (0, {0: 5, 1: 5}))
+    expect_in("Kafka keeps offsets of 2 partitions of group kafkas", done.err)
+    expect(offsets("set", "-t", "orders", "-o", "1", *in_kafka)[0], 0)  # a znode that is there is written, too
+    expect(znodes(), {0: 1, 1: 1})
+    expect(offsets("reset", "-t", "orders", "--to-earliest", "-X", "offsets.storage=zookeeper")[0], 0)
+    expect((znodes(), offsets("get")[1]), ({0: 0, 1: 0}, "orders:0:1\norders:1:1\n"))
+    expect(offsets("set", "-t", "orders", "-o", "1", "-X", "offsets.storage=disk")[0], 1)
+    checked = kafkas("ConsumerOffsetChecker", "--group", "kafkas", *zookeeper)
+    expect([row.split()[3] for row in checked.out.splitlines()[1:]], ["1", "1"])
 
 
 def test_offsets_out_and_in(t):

@@ -1,6 +1,5 @@
 #include "zkconsumer/cli/group_offsets.h"
 #include "zkconsumer/cli/names.h"
-#include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/zk/offset.h"
 #include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
@@ -147,45 +146,4 @@ enum zkc_err group_offsets_read(struct admin *a, const char *group, const char *
     if (err || result.zk_rc != ZK_OK || zk_offset_read(result.data, out, &why))
         *out = -1;
     return err;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    int32_t x = ((const struct kafka_offset *)a)->partition;
-    int32_t y = ((const struct kafka_offset *)b)->partition;
-    return (x > y) - (x < y);
-}
-
-bool group_offsets_tell_stored(struct admin *a, const char *group, struct kafka_offset *list,
-                               size_t count)
-{
-    struct brokers brokers;
-    struct why why;
-    bool is_asked = false;
-    const struct kafka_offset *first = NULL;
-    size_t stored = 0;
-    if (count == 0)
-        return false;
-    qsort(list, count, sizeof *list, by_number);
-    enum zkc_err err = brokers_read(a->zk, &a->arena, &brokers, &why);
-    if (!err)
-        err = kafka_offsets_read(a->zk, &brokers, group, list, count, &a->arena, &is_asked, &why);
-    if (err)
-        report_warning("whether group %s keeps offsets in Kafka, too, is not known: %s", group,
-                       why.text);
-    for (size_t i = 0; !err && is_asked && i < count; i++) {
-        stored += list[i].offset >= 0;
-        first = !first && list[i].offset >= 0 ? &list[i] : first;
-    }
-    if (first)
-        report_warning(
-            "group %s keeps offsets of %zu of these partitions in Kafka, of [%s,%" PRId32
-            "] %" PRId64
-            ". Members with offsets.storage=kafka go by those: what is written to ZooKeeper is "
-            "nothing to them (with dual.commit.enabled=true the larger counts), and nothing tells "
-            "a "
-            "live one. Stop the members; then start them with offsets.storage=zookeeper, or commit "
-            "to Kafka with zkc_consumer_assign() and zkc_consumer_commit()",
-            group, stored, first->topic, first->partition, first->offset);
-    return err || first;
 }

@@ -3,7 +3,6 @@
 #define ZKC_CLI_GROUP_OFFSETS_H
 
 #include "zkconsumer/cli/admin.h"
-#include "zkconsumer/cli/kafka_offsets.h"
 #include "zkconsumer/cli/log_ends.h"
 
 /* Partitions of one topic; everything in the arena of the `admin` that read it. */
@@ -34,12 +33,6 @@ ZKC_MUST_CHECK enum zkc_err group_offsets_refuse_live(struct admin *a, const cha
 ZKC_MUST_CHECK enum zkc_err group_offsets_write(struct admin *a, const char *group,
                                                 const char *topic, int32_t partition,
                                                 int64_t offset, bool forced);
-
-/* Warns when Kafka keeps offsets of these partitions, which are one topic's: members with
- * offsets.storage=kafka do not take theirs from ZooKeeper, and nothing that is written there tells
- * them. True: it was told, or is not known. The list is put into the order of its numbers. */
-bool group_offsets_tell_stored(struct admin *a, const char *group, struct kafka_offset *list,
-                               size_t count);
 
 /* The committed offset; -1: none, or what is there is no offset. */
 ZKC_MUST_CHECK enum zkc_err group_offsets_read(struct admin *a, const char *group,

@@ -3,15 +3,14 @@
 #include "zkconsumer/core/wire/api.h"
 #include "zkconsumer/core/wire/find_coordinator.h"
 #include "zkconsumer/core/wire/kafka_error.h"
+#include "zkconsumer/core/wire/offset_commit.h"
 #include "zkconsumer/core/wire/offset_fetch.h"
-#include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
 #include <poll.h>
 
-#define CLIENT_ID     "zkconsumer"
-#define TRIES_MAX     10 /* while there is no coordinator */
-#define PAUSE_MS      300
-#define OFFSETS_TOPIC ZK_PATH_BROKER_TOPICS "/__consumer_offsets"
+#define CLIENT_ID "zkconsumer"
+#define TRIES_MAX 10 /* while there is no coordinator */
+#define PAUSE_MS  300
 
 static void find_request(struct wire_codec *c, void *m)
 {
@@ -28,6 +27,15 @@ static void fetch_request(struct wire_codec *c, void *m)
 static void fetch_response(struct wire_codec *c, void *m)
 {
     offset_fetch_response_fields(c, m);
+}
+
+static void commit_request(struct wire_codec *c, void *m)
+{
+    offset_commit_request_fields(c, m);
+}
+static void commit_response(struct wire_codec *c, void *m)
+{
+    offset_commit_response_fields(c, m);
 }
 
 /* ---- the coordinator ---- */
@@ -153,7 +161,7 @@ enum zkc_err kafka_offsets_read(struct zk_reader *r, const struct brokers *broke
                                 const char *group, struct kafka_offset *list, size_t count,
                                 struct arena *arena, bool *is_asked, struct why *why)
 {
-    struct zk_op op = {.type = ZK_OP_EXISTS, .path = OFFSETS_TOPIC};
+    struct zk_op op = {.type = ZK_OP_EXISTS, .path = KAFKA_OFFSETS_TOPIC_PATH};
     struct zk_result found;
     struct address coordinator = {0};
     *is_asked = false;
@@ -163,4 +171,83 @@ enum zkc_err kafka_offsets_read(struct zk_reader *r, const struct brokers *broke
     *is_asked = true;
     err = find_coordinator(r, brokers, group, arena, &coordinator, why);
     return err ? err : ask(&coordinator, group, zk_reader_left_ms(r), list, count, arena, why);
+}
+
+/* ---- writing ---- */
+
+static bool fill_commit(const char *group, const struct kafka_offset *list, size_t count,
+                        struct arena *arena, struct offset_commit_request *m)
+{
+    struct offset_commit_request_partition *partitions =
+        arena_alloc_array(arena, count, sizeof *partitions);
+    *m = (struct offset_commit_request){
+        .group_id = bytes_of_text(group), .generation_id = -1, .member_id = bytes_of_text("")};
+    m->topics = arena_alloc_array(arena, count, sizeof *m->topics);
+    if (!partitions || !m->topics)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        partitions[i] = (struct offset_commit_request_partition){list[i].partition, list[i].offset,
+                                                                 -1, bytes_of_text("")};
+        if (i == 0 || strcmp(list[i - 1].topic, list[i].topic) != 0)
+            m->topics[m->topics_count++] = (struct offset_commit_request_topic){
+                .name = bytes_of_text(list[i].topic), .partitions = &partitions[i]};
+        m->topics[m->topics_count - 1].partitions_count++;
+    }
+    return true;
+}
+
+/* The first error of the answer. ZKC_ERR_BROKER; *is_passing: it may be another one in a while. */
+static enum zkc_err find_refused(const struct offset_commit_response *m, size_t asked,
+                                 bool *is_passing, struct why *why)
+{
+    size_t answered = 0;
+    for (size_t t = 0; t < m->topics_count; t++)
+        for (size_t p = 0; p < m->topics[t].partitions_count; p++) {
+            const struct offset_commit_response_partition *at = &m->topics[t].partitions[p];
+            answered++;
+            if (!at->error_code)
+                continue;
+            *is_passing = at->error_code == KAFKA_ERR_COORDINATOR_LOAD_IN_PROGRESS ||
+                          at->error_code == KAFKA_ERR_COORDINATOR_NOT_AVAILABLE ||
+                          at->error_code == KAFKA_ERR_NOT_COORDINATOR;
+            why_set(why, "Kafka does not keep the offset of [%.*s,%" PRId32 "]: %s (%d)",
+                    (int)m->topics[t].name.len, (const char *)m->topics[t].name.data,
+                    at->partition_index, kafka_error_name(at->error_code), at->error_code);
+            return ZKC_ERR_BROKER;
+        }
+    if (answered >= asked)
+        return ZKC_OK;
+    why_set(why, "the coordinator answered for %zu of %zu offsets", answered, asked);
+    return ZKC_ERR_BROKER;
+}
+
+enum zkc_err kafka_offsets_write(struct zk_reader *r, const struct brokers *brokers,
+                                 const char *group, const struct kafka_offset *list, size_t count,
+                                 struct arena *arena, struct why *why)
+{
+    struct offset_commit_request request;
+    bool is_passing = true;
+    enum zkc_err err = ZKC_ERR_BROKER;
+    if (!fill_commit(group, list, count, arena, &request))
+        return arena->failed;
+    for (int tries = 0; tries < TRIES_MAX && err == ZKC_ERR_BROKER && is_passing; tries++) {
+        struct offset_commit_response answer = {0};
+        struct address coordinator = {0};
+        if (tries)
+            poll(NULL, 0, PAUSE_MS);
+        is_passing = false;
+        err = find_coordinator(r, brokers, group, arena, &coordinator, why);
+        if (err)
+            break;
+        struct broker_link *link =
+            broker_link_open(coordinator.host, coordinator.port, CLIENT_ID, zk_reader_left_ms(r));
+        why_set(why, "no event loop to be had");
+        err = link ? broker_link_ask(link, API_OFFSET_COMMIT, 1, commit_request, &request,
+                                     commit_response, &answer, arena, why)
+                   : ZKC_ERR_SYSTEM;
+        if (!err)
+            err = find_refused(&answer, count, &is_passing, why);
+        broker_link_close(link);
+    }
+    return err;
 }

@@ -4,6 +4,9 @@
 
 #include "zkconsumer/cli/brokers.h"
 
+/* The topic in which brokers keep them: where it is not there, none are kept. */
+#define KAFKA_OFFSETS_TOPIC_PATH "/brokers/topics/__consumer_offsets"
+
 struct kafka_offset {
     const char *topic;
     int32_t partition;
@@ -21,5 +24,16 @@ ZKC_MUST_CHECK enum zkc_err kafka_offsets_read(struct zk_reader *r, const struct
                                                const char *group, struct kafka_offset *list,
                                                size_t count, struct arena *arena, bool *is_asked,
                                                struct why *why);
+
+/* Commits the offsets of the list, sorted by topic and partition, each once, in one request
+ * (OffsetCommit 1: its brokers are 0.8.2 and later), as a consumer without a generation does: the
+ * coordinator refuses it beside members of its own protocol, and knows nothing of those in
+ * ZooKeeper. While it is loading, or is moving, it is asked again.
+ *
+ * ZKC_ERR_BROKER        refused; some may have been written
+ * Others as kafka_offsets_read() */
+ZKC_MUST_CHECK enum zkc_err kafka_offsets_write(struct zk_reader *r, const struct brokers *brokers,
+                                                const char *group, const struct kafka_offset *list,
+                                                size_t count, struct arena *arena, struct why *why);
 
 #endif

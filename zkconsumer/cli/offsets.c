@@ -1,8 +1,8 @@
-/* zkconsumer offsets get and set: a group's offsets in znodes. */
+/* zkconsumer offsets get and set: a group's offsets, in znodes or in Kafka. */
 #include "zkconsumer/cli/admin.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
-#include "zkconsumer/cli/group_offsets.h"
+#include "zkconsumer/cli/offset_store.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/path.h"
@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ZOOKEEPER, GROUP, TOPIC, TIMEOUT, HELP, GET_OPTIONS };
+enum { ZOOKEEPER, GROUP, TOPIC, CONFIG, PROPERTY, TIMEOUT, HELP, GET_OPTIONS };
 enum { PARTITION = GET_OPTIONS, OFFSET, FORCE, SET_OPTIONS };
 
 static const struct cli_option get_options[GET_OPTIONS] = {
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
     [GROUP] = OPTION_GROUP,
     [TOPIC] = {"topic", 't', "TOPIC", false, "Only this topic."},
+    [CONFIG] = OPTION_STORE_CONFIG,
+    [PROPERTY] = OPTION_STORE_PROPERTY,
     [TIMEOUT] = OPTION_TIMEOUT,
     [HELP] = OPTION_HELP,
 };
@@ -25,6 +27,8 @@ static const struct cli_option set_options[SET_OPTIONS] = {
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
     [GROUP] = OPTION_GROUP,
     [TOPIC] = {"topic", 't', "TOPIC", false, "The topic."},
+    [CONFIG] = OPTION_STORE_CONFIG,
+    [PROPERTY] = OPTION_STORE_PROPERTY,
     [TIMEOUT] = OPTION_TIMEOUT,
     [HELP] = OPTION_HELP,
     [PARTITION] = {"partition", 'p', "N", false, "Only this partition. Default: all."},
@@ -35,7 +39,7 @@ static const struct cli_option set_options[SET_OPTIONS] = {
         {"force", 0, NULL, false,
          "Write although members are registered. Consumers of 0.8 do not look at it before their "
          "next rebalance, and overwrite it when their own position moves; our members in safe "
-         "mode obey."},
+         "mode obey what is written in ZooKeeper."},
 };
 
 /* ---- get ---- */
@@ -50,29 +54,58 @@ static bool print_offset(const struct group_offset *o, void *user)
     return output_added(out);
 }
 
-static enum cli_exit get(struct admin *a, const struct cli_args *args)
+static enum zkc_err get_znodes(struct admin *a, const struct cli_args *args, struct output *out)
 {
     const char *group = cli_args_text(args, GROUP, "");
     struct zk_result topics;
+    enum zkc_err err = group_offsets_children(a, zk_path_offsets(group), &topics);
+    if (!err && topics.zk_rc == ZK_NO_NODE)
+        report_status("group %s has no offsets in ZooKeeper", group);
+    for (size_t i = 0; !err && i < topics.children_count; i++) {
+        const char *only = cli_args_text(args, TOPIC, topics.children[i]);
+        if (strcmp(only, topics.children[i]) == 0)
+            err = group_offsets_each(a, group, topics.children[i], print_offset, out);
+    }
+    return err;
+}
+
+/* Of both stores. */
+static enum zkc_err get_kept(struct admin *a, struct offset_store *s, const struct cli_args *args,
+                             struct output *out, enum zkc_err *kafka_err)
+{
+    const char *group = cli_args_text(args, GROUP, ""), *topic = cli_args_text(args, TOPIC, NULL);
+    enum zkc_err err = offset_store_read(s, a, group, &topic, topic != NULL, kafka_err);
+    if (err)
+        return err;
+    size_t stored = offset_store_each(s, topic, print_offset, out);
+    if (stored)
+        report_status("%zu offsets of group %s are Kafka's", stored, group);
+    else if (out->buf.len == 0)
+        report_status("group %s has no offsets in ZooKeeper%s", group,
+                      s->is_asked ? ", nor in Kafka" : "");
+    return ZKC_OK;
+}
+
+static enum cli_exit get(struct admin *a, struct offset_store *s, const struct cli_args *args)
+{
+    const char *group = cli_args_text(args, GROUP, "");
+    struct zk_result found;
     struct output out;
-    enum zkc_err err = admin_do(a, ZK_OP_EXISTS, zk_path_group(group), BYTES_NULL, &topics);
-    if (!err && topics.zk_rc == ZK_NO_NODE) {
+    bool may_be_kafka = false;
+    enum zkc_err kafka_err = ZKC_OK;
+    enum zkc_err err = admin_do(a, ZK_OP_EXISTS, zk_path_group(group), BYTES_NULL, &found);
+    if (!err && found.zk_rc == ZK_NO_NODE && s->storage != OFFSET_STORAGE_KAFKA) {
         report_error("there is no group %s in ZooKeeper", group);
         return CLI_PROBLEM;
     }
     if (!err)
-        err = group_offsets_children(a, zk_path_offsets(group), &topics);
-    if (!err && topics.zk_rc == ZK_NO_NODE)
-        report_status("group %s has no offsets in ZooKeeper", group);
+        err = offset_store_may_be_kafka(s, a, &may_be_kafka);
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
-    for (size_t i = 0; !err && i < topics.children_count; i++) {
-        const char *only = cli_args_text(args, TOPIC, topics.children[i]);
-        if (strcmp(only, topics.children[i]) == 0)
-            err = group_offsets_each(a, group, topics.children[i], print_offset, &out);
-    }
+    if (!err)
+        err = may_be_kafka ? get_kept(a, s, args, &out, &kafka_err) : get_znodes(a, args, &out);
     enum cli_exit code = err ? admin_fail(a, err) : output_finish(&out);
     output_deinit(&out);
-    return code;
+    return code == CLI_DONE ? report_exit_of(kafka_err) : code;
 }
 
 /* ---- set ---- */
@@ -103,47 +136,48 @@ static void tell_outside(struct admin *a, struct partition_list *w, int64_t offs
     }
 }
 
-static enum zkc_err write_offsets(struct admin *a, const char *group,
+static enum zkc_err write_offsets(struct admin *a, const struct offset_store *s, const char *group,
                                   const struct partition_list *w, bool forced)
 {
-    enum zkc_err err = ZKC_OK;
+    struct offset_write *list = arena_alloc_array(&a->arena, w->count, sizeof *list);
+    if (!list)
+        return a->arena.failed;
+    for (size_t i = 0; i < w->count; i++)
+        list[i] = (struct offset_write){w->list[i].topic, w->list[i].partition, w->list[i].offset};
+    enum zkc_err err = offset_store_commit(s, a, group, list, w->count);
     for (size_t i = 0; !err && i < w->count; i++) {
-        const struct log_end *p = &w->list[i];
-        err = group_offsets_write(a, group, p->topic, p->partition, p->offset, forced);
+        err = offset_store_write_znode(s, a, group, &list[i], forced);
         if (!err)
-            report_status("[%s,%d] offset %" PRId64, p->topic, p->partition, p->offset);
+            report_status("[%s,%d] offset %" PRId64, list[i].topic, list[i].partition,
+                          list[i].offset);
     }
     return err;
 }
 
-static bool tell_stored(struct admin *a, const char *group, const struct partition_list *w)
-{
-    struct kafka_offset *list = arena_alloc_array(&a->arena, w->count, sizeof *list);
-    for (size_t i = 0; list && i < w->count; i++)
-        list[i] = (struct kafka_offset){w->list[i].topic, w->list[i].partition, -1, NULL};
-    return list && group_offsets_tell_stored(a, group, list, w->count);
-}
-
-static enum cli_exit set(struct admin *a, const struct cli_args *args, int64_t partition)
+static enum cli_exit set(struct admin *a, struct offset_store *s, const struct cli_args *args,
+                         int64_t partition)
 {
     const char *group = cli_args_text(args, GROUP, ""), *where = cli_args_text(args, OFFSET, "");
+    const char *topic = cli_args_text(args, TOPIC, "");
+    enum cli_exit code;
     struct partition_list w;
     int64_t number = 0;
     bool is_number = cli_parse_number(where, 0, INT64_MAX, &number);
     bool at_end = strcmp(where, "end") == 0, forced = cli_args_has(args, FORCE);
     enum zkc_err err = forced ? ZKC_OK : group_offsets_refuse_live(a, group);
     if (!err)
-        err = group_offsets_partitions(a, cli_args_text(args, TOPIC, ""), partition, &w);
+        err = group_offsets_partitions(a, topic, partition, &w);
+    if (!err && (code = offset_store_check(s, a, group, &topic, 1)) != CLI_DONE)
+        return code;
     if (!err && is_number)
         tell_outside(a, &w, number);
     for (size_t i = 0; !err && is_number && i < w.count; i++)
         w.list[i].offset = number;
     if (!err && !is_number)
         err = group_offsets_ask(a, &w, at_end ? LIST_OFFSETS_LATEST : LIST_OFFSETS_EARLIEST);
-    bool is_doubtful = !err && tell_stored(a, group, &w);
     if (!err)
-        err = write_offsets(a, group, &w, forced);
-    return err ? admin_fail(a, err) : is_doubtful ? CLI_PROBLEM : CLI_DONE;
+        err = write_offsets(a, s, group, &w, forced);
+    return err ? admin_fail(a, err) : s->is_doubtful ? CLI_PROBLEM : CLI_DONE;
 }
 
 /* ---- running ---- */
@@ -152,14 +186,17 @@ static enum cli_exit run_get(const struct cli_args *args)
 {
     static const char example[] = "zkconsumer offsets get -G billing " EXAMPLE_ZOOKEEPER;
     struct admin a;
+    struct offset_store store;
     if (!report_needs(args, GROUP, example) || !report_needs(args, ZOOKEEPER, example) ||
-        !report_takes_no_operands(args) || !group_offsets_check_names(args, GROUP, TOPIC))
+        !report_takes_no_operands(args) || !group_offsets_check_names(args, GROUP, TOPIC) ||
+        !offset_store_init(&store, args, CONFIG, PROPERTY))
         return CLI_FAILED;
     enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
-    if (code != CLI_DONE)
-        return code;
-    code = get(&a, args);
-    admin_close(&a);
+    if (code == CLI_DONE) {
+        code = get(&a, &store, args);
+        admin_close(&a);
+    }
+    offset_store_deinit(&store);
     return code;
 }
 
@@ -178,6 +215,7 @@ static enum cli_exit run_set(const struct cli_args *args)
     static const char example[] =
         "zkconsumer offsets set -G billing -t orders -o beginning " EXAMPLE_ZOOKEEPER;
     struct admin a;
+    struct offset_store store;
     char text[256];
     int64_t partition = -1;
     if (!report_needs(args, GROUP, example) || !report_needs(args, TOPIC, example) ||
@@ -189,11 +227,14 @@ static enum cli_exit run_set(const struct cli_args *args)
         report_error("%s", text);
         return CLI_FAILED;
     }
+    if (!offset_store_init(&store, args, CONFIG, PROPERTY))
+        return CLI_FAILED;
     enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
-    if (code != CLI_DONE)
-        return code;
-    code = set(&a, args, partition);
-    admin_close(&a);
+    if (code == CLI_DONE) {
+        code = set(&a, &store, args, partition);
+        admin_close(&a);
+    }
+    offset_store_deinit(&store);
     return code;
 }
 
@@ -205,20 +246,22 @@ static const struct cli_pair set_examples[] = {
      "The group reads the whole topic again."},
     {"zkconsumer offsets set -G billing -t orders -p 3 -o 4711 " EXAMPLE_ZOOKEEPER,
      "One partition, one offset."},
+    {"zkconsumer offsets set -G billing -t orders -o end -F consumer.properties " EXAMPLE_ZOOKEEPER,
+     "Where its members keep their offsets: in Kafka, if the file says so."},
 };
 
 static const struct cli_pair get_exits[] = {
     {"0", "printed; a group without offsets is no error"},
     {"1", "usage, or stdout could not be written"},
     {"2", "there is no such group in ZooKeeper"},
-    {"3", "ZooKeeper could not be reached"},
-    {"4", "ZooKeeper did not answer in time"},
+    {"3", "ZooKeeper could not be reached, or no broker that would know of offsets in Kafka"},
+    {"4", "not everything was answered in time"},
 };
 static const struct cli_pair set_exits[] = {
     {"0", "written"},
-    {"1", "usage, no such topic or partition, or the group has members"},
-    {"2", "written to ZooKeeper, but the group has offsets in Kafka as well, or that is not known"},
-    {"3", "ZooKeeper or a leader could not be reached"},
+    {"1", "usage, no such topic or partition, the group has members, or Kafka refused"},
+    {"2", "Kafka keeps offsets of the group, and where to write was not said; nothing is written"},
+    {"3", "ZooKeeper, a leader or the group's coordinator could not be reached"},
     {"4", "the time was up"},
 };
 
@@ -227,7 +270,9 @@ const struct cli_command command_offsets_get = {
     .summary = "Show a group's committed offsets",
     .synopsis = "--group=GROUP [--topic=TOPIC] --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
     .description = "Prints topic:partition:offset, the offset being the next to read, a line for "
-                   "each offset that the group has in ZooKeeper.",
+                   "each offset that the group has: Kafka's where it keeps one "
+                   "(offsets.storage=kafka), else ZooKeeper's; where the two differ it is told. "
+                   "With offsets.storage=zookeeper Kafka is not asked.",
     .options = get_options,
     .option_count = GET_OPTIONS,
     .examples = get_examples,
@@ -245,7 +290,10 @@ const struct cli_command command_offsets_set = {
     .description = "Writes the offsets of one partition or of all partitions of a topic. Refused "
                    "while the group has members. Where beginning or end are asked for and a leader "
                    "does not answer, nothing is written. A number outside of the partition's log "
-                   "is written, and told.",
+                   "is written, and told. Offsets are written to ZooKeeper; with "
+                   "offsets.storage=kafka to the group's coordinator, and to ZooKeeper by "
+                   "dual.commit.enabled. Where neither is said and Kafka keeps offsets of the "
+                   "topic for the group, nothing is written.",
     .options = set_options,
     .option_count = SET_OPTIONS,
     .examples = set_examples,

@@ -2,8 +2,8 @@
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/file.h"
-#include "zkconsumer/cli/group_offsets.h"
 #include "zkconsumer/cli/names.h"
+#include "zkconsumer/cli/offset_store.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/base/properties.h"
@@ -24,6 +24,8 @@ enum {
     SHIFT,
     DRY_RUN,
     FORCE,
+    CONFIG,
+    PROPERTY,
     TIMEOUT,
     HELP,
     OPTIONS
@@ -50,7 +52,9 @@ static const struct cli_option options[OPTIONS] = {
          "Write although members are registered. Consumers of 0.8 do not look at it before "
          "their next rebalance, and overwrite it when their own position moves. Our members "
          "in safe mode obey: beside an owner the number is written with a leading zero, which "
-         "asks them to move; but not with offsets.storage=kafka, which is told."},
+         "asks them to move. What is written in Kafka they do not look at."},
+    [CONFIG] = OPTION_STORE_CONFIG,
+    [PROPERTY] = OPTION_STORE_PROPERTY,
     [TIMEOUT] = OPTION_TIMEOUT,
     [HELP] = OPTION_HELP,
 };
@@ -67,6 +71,8 @@ struct plan {
     bool is_kafkas;    /* by Kafka's words: UpdateOffsetsInZK earliest|latest FILE TOPIC */
     const char *topic; /* of that form */
     char *file_group, *file_connect; /* owned; from its file */
+    struct offset_store store;
+    bool is_kept; /* the store has been read: Kafka keeps offsets, or may */
 };
 
 struct move {
@@ -84,7 +90,7 @@ static enum zkc_err take_property(const struct property *p, void *user)
                    : strcmp(p->key, "zookeeper.connect") == 0 ? &plan->file_connect
                                                               : NULL;
     if (!field)
-        return ZKC_OK;
+        return ZKC_OK; /* Kafka's tool does not look at offsets.storage */
     free(*field);
     *field = strdup(p->value);
     return *field ? ZKC_OK : ZKC_ERR_NOMEM;
@@ -179,10 +185,7 @@ static bool read_ours(struct plan *plan, const struct cli_args *args)
 static bool read_plan(struct plan *plan, const struct cli_args *args)
 {
     bool is_class = args->called_as && strstr(args->called_as, "UpdateOffsetsInZK");
-    *plan = (struct plan){.partition = -1};
-    if (!(is_class ? read_kafkas : read_ours)(plan, args))
-        return false;
-    return names_check_group(plan->group);
+    return (is_class ? read_kafkas : read_ours)(plan, args) && names_check_group(plan->group);
 }
 
 /* ---- the moves of one topic ---- */
@@ -208,6 +211,15 @@ static int64_t bounded(int64_t from, int64_t shift, int64_t first, int64_t end)
     return to < first ? first : to > end ? end : to;
 }
 
+/* Where the group is. */
+static enum zkc_err find_from(struct admin *a, const struct plan *plan, struct move *m)
+{
+    if (!plan->is_kept)
+        return group_offsets_read(a, plan->group, m->topic, m->partition, &m->from);
+    m->from = offset_store_find(&plan->store, m->topic, m->partition);
+    return ZKC_OK;
+}
+
 /* By shift: between the ends of the log. By time: what is older than everything goes to the
  * beginning. log_ends_read() keeps the order of a list that it has ordered once. */
 static enum zkc_err find_places(struct admin *a, const struct plan *plan, struct partition_list *w,
@@ -222,8 +234,7 @@ static enum zkc_err find_places(struct admin *a, const struct plan *plan, struct
     for (size_t i = 0; !err && i < w->count; i++)
         moves[i] = (struct move){w->list[i].topic, w->list[i].partition, -1, w->list[i].offset};
     for (size_t i = 0; !err && i < w->count; i++)
-        err =
-            group_offsets_read(a, plan->group, moves[i].topic, moves[i].partition, &moves[i].from);
+        err = find_from(a, plan, &moves[i]);
     if (err || !first || (plan->time < 0 && plan->time != TIME_NONE))
         return err ? err : a->arena.failed;
     err = group_offsets_ask(a, w, LIST_OFFSETS_EARLIEST);
@@ -262,6 +273,32 @@ struct topic_moves {
     size_t count;
 };
 
+/* Kafka's part of all of them, before any line says that it is written. */
+static enum zkc_err commit(struct admin *a, const struct plan *plan, const struct topic_moves *all,
+                           size_t topic_count)
+{
+    size_t count = 0, n = 0;
+    for (size_t t = 0; t < topic_count; t++)
+        count += all[t].count;
+    struct offset_write *list = arena_alloc_array(&a->arena, count + 1, sizeof *list);
+    if (!list)
+        return a->arena.failed;
+    for (size_t t = 0; t < topic_count; t++)
+        for (size_t i = 0; i < all[t].count; i++)
+            list[n++] = (struct offset_write){all[t].list[i].topic, all[t].list[i].partition,
+                                              all[t].list[i].to};
+    return offset_store_commit(&plan->store, a, plan->group, list, n);
+}
+
+static enum zkc_err write_move(struct admin *a, const struct plan *plan,
+                               const struct cli_args *args, const struct move *m)
+{
+    struct offset_write w = {m->topic, m->partition, m->to};
+    if (cli_args_has(args, DRY_RUN))
+        return ZKC_OK;
+    return offset_store_write_znode(&plan->store, a, plan->group, &w, cli_args_has(args, FORCE));
+}
+
 static enum zkc_err write_moves(struct admin *a, const struct plan *plan,
                                 const struct cli_args *args, const struct topic_moves *t,
                                 struct output *out)
@@ -269,9 +306,7 @@ static enum zkc_err write_moves(struct admin *a, const struct plan *plan,
     enum zkc_err err = ZKC_OK;
     for (size_t i = 0; !err && i < t->count; i++) {
         const struct move *m = &t->list[i];
-        if (!cli_args_has(args, DRY_RUN))
-            err = group_offsets_write(a, plan->group, m->topic, m->partition, m->to,
-                                      cli_args_has(args, FORCE));
+        err = write_move(a, plan, args, m);
         if (err)
             break;
         if (plan->is_kafkas)
@@ -288,85 +323,126 @@ static enum zkc_err write_moves(struct admin *a, const struct plan *plan,
     return err;
 }
 
-static bool tell_stored(struct admin *a, const struct plan *plan, const struct topic_moves *t)
-{
-    struct kafka_offset *list = arena_alloc_array(&a->arena, t->count, sizeof *list);
-    for (size_t i = 0; list && i < t->count; i++)
-        list[i] = (struct kafka_offset){t->list[i].topic, t->list[i].partition, -1, NULL};
-    return list && group_offsets_tell_stored(a, plan->group, list, t->count);
-}
-
 /* Everything is found before anything is written. */
 static enum zkc_err reset(struct admin *a, const struct plan *plan, const struct cli_args *args,
-                          const char *const *topics, size_t topic_count, struct output *out,
-                          bool *is_doubtful)
+                          const char *const *topics, size_t topic_count, struct output *out)
 {
     struct topic_moves *all = arena_alloc_array(&a->arena, topic_count, sizeof *all);
     enum zkc_err err = all ? ZKC_OK : a->arena.failed;
-    if (!err && !cli_args_has(args, FORCE))
-        err = group_offsets_refuse_live(a, plan->group);
     for (size_t i = 0; !err && i < topic_count; i++)
         err = find_moves(a, plan, topics[i], &all[i].list, &all[i].count);
-    for (size_t i = 0; !err && i < topic_count && !*is_doubtful; i++)
-        *is_doubtful = tell_stored(a, plan, &all[i]);
+    if (!err && !cli_args_has(args, DRY_RUN))
+        err = commit(a, plan, all, topic_count);
     for (size_t i = 0; !err && i < topic_count; i++)
         err = write_moves(a, plan, args, &all[i], out);
     return err;
 }
 
-static enum zkc_err find_topics(struct admin *a, const struct plan *plan,
-                                const struct cli_args *args, const char *const **topics,
-                                size_t *count)
+static enum zkc_err given_topics(struct admin *a, const struct plan *plan,
+                                 const struct cli_args *args, const char *const **topics,
+                                 size_t *count)
 {
-    struct zk_result found;
-    if (plan->topic || cli_args_has(args, TOPIC)) {
-        const char **list = arena_alloc_array(&a->arena, args->given_count + 1, sizeof *list);
-        if (!list)
-            return a->arena.failed;
-        if (plan->topic)
-            list[(*count)++] = plan->topic;
-        for (const char *t; !plan->topic && (t = cli_args_value(args, TOPIC, *count));)
-            list[(*count)++] = t;
-        *topics = list;
-        return ZKC_OK;
-    }
-    enum zkc_err err = group_offsets_children(a, zk_path_offsets(plan->group), &found);
-    *topics = found.children;
-    *count = err ? 0 : found.children_count;
-    if (!err && *count == 0) {
-        why_set(&a->why,
-                "group %s has no offsets in ZooKeeper; --topic names a topic to begin with",
-                plan->group);
-        err = ZKC_ERR_INVALID;
-    }
-    return err;
+    const char **list = arena_alloc_array(&a->arena, args->given_count + 1, sizeof *list);
+    if (!list)
+        return a->arena.failed;
+    if (plan->topic)
+        list[(*count)++] = plan->topic;
+    for (const char *t; !plan->topic && (t = cli_args_value(args, TOPIC, *count));)
+        list[(*count)++] = t;
+    *topics = list;
+    return ZKC_OK;
 }
 
-static enum cli_exit run_with(struct admin *a, const struct plan *plan, const struct cli_args *args)
+static bool is_in(const char *const *list, size_t count, const char *name)
+{
+    size_t i = 0;
+    while (i < count && strcmp(list[i], name) != 0)
+        i++;
+    return i < count;
+}
+
+/* Those of which the group has offsets: in znodes, and in Kafka. */
+static enum zkc_err own_topics(struct admin *a, const struct plan *plan, const char *const **topics,
+                               size_t *count)
+{
+    struct zk_result found;
+    const struct group_view *view = &plan->store.read.view;
+    enum zkc_err err = group_offsets_children(a, zk_path_offsets(plan->group), &found);
+    if (err)
+        return err;
+    size_t max = found.children_count + (plan->is_kept ? view->topic_count : 0);
+    const char **list = arena_alloc_array(&a->arena, max + 1, sizeof *list);
+    if (!list)
+        return a->arena.failed;
+    for (size_t i = 0; i < found.children_count; i++)
+        list[(*count)++] = found.children[i];
+    for (size_t t = 0; plan->is_kept && t < view->topic_count; t++)
+        if (offset_store_has(&view->topics[t]) && !is_in(list, *count, view->topics[t].name))
+            list[(*count)++] = view->topics[t].name;
+    *topics = list;
+    if (*count > 0)
+        return ZKC_OK;
+    why_set(&a->why, "group %s has no offsets in ZooKeeper%s; --topic names a topic to begin with",
+            plan->group, plan->is_kept ? ", nor in Kafka" : "");
+    return ZKC_ERR_INVALID;
+}
+
+/* Kafka's tool writes znodes, whatever its file says: what it leaves is told. */
+static enum cli_exit look_at_store(struct admin *a, struct plan *plan, const char *const *topics,
+                                   size_t count)
+{
+    size_t left;
+    if (plan->is_kafkas) {
+        enum zkc_err err =
+            offset_store_tell_left(&plan->store, a, plan->group, topics, count, &left);
+        if (!err && left)
+            report_warning("zkconsumer offsets reset with --property=offsets.storage=kafka writes "
+                           "them, too");
+        return err ? admin_fail(a, err) : CLI_DONE;
+    }
+    enum cli_exit code = offset_store_check(&plan->store, a, plan->group, topics, count);
+    plan->is_kept = plan->store.storage == OFFSET_STORAGE_KAFKA;
+    return code;
+}
+
+static enum cli_exit run_with(struct admin *a, struct plan *plan, const struct cli_args *args)
 {
     const char *const *topics = NULL;
     size_t count = 0;
-    bool is_doubtful = false;
     struct output out;
+    bool is_given = plan->topic || cli_args_has(args, TOPIC);
+    enum zkc_err err =
+        cli_args_has(args, FORCE) ? ZKC_OK : group_offsets_refuse_live(a, plan->group);
+    if (!err && is_given)
+        err = given_topics(a, plan, args, &topics, &count);
+    if (err)
+        return admin_fail(a, err);
+    enum cli_exit code = look_at_store(a, plan, topics, count);
+    if (code != CLI_DONE)
+        return code;
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
-    enum zkc_err err = find_topics(a, plan, args, &topics, &count);
+    if (!is_given)
+        err = own_topics(a, plan, &topics, &count);
     if (!err)
-        err = reset(a, plan, args, topics, count, &out, &is_doubtful);
-    enum cli_exit code = err ? admin_fail(a, err) : output_finish(&out);
+        err = reset(a, plan, args, topics, count, &out);
+    code = err ? admin_fail(a, err) : output_finish(&out);
     output_deinit(&out);
-    return code == CLI_DONE && is_doubtful ? CLI_PROBLEM : code;
+    return code == CLI_DONE && plan->store.is_doubtful ? CLI_PROBLEM : code;
 }
 
 static enum cli_exit run(const struct cli_args *args)
 {
-    struct plan plan;
+    struct plan plan = {.partition = -1};
     struct admin a;
     enum cli_exit code = CLI_FAILED;
+    if (!offset_store_init(&plan.store, args, CONFIG, PROPERTY))
+        return CLI_FAILED;
     if (read_plan(&plan, args) &&
         (code = admin_open_at(&a, plan.connect, args, TIMEOUT)) == CLI_DONE) {
         code = run_with(&a, &plan, args);
         admin_close(&a);
     }
+    offset_store_deinit(&plan.store);
     free(plan.file_group);
     free(plan.file_connect);
     return code;
@@ -377,14 +453,17 @@ static const struct cli_pair examples[] = {
      "Everything again, in all topics of the group."},
     {"zkconsumer offsets reset -G billing -t orders --shift-by=-100 --dry-run " EXAMPLE_ZOOKEEPER,
      "What a step back by 100 messages would be."},
+    {"zkconsumer offsets reset -G billing --to-latest -X offsets.storage=kafka " EXAMPLE_ZOOKEEPER,
+     "Of a group that keeps its offsets in Kafka."},
     {"kafka-run-class kafka.tools.UpdateOffsetsInZK latest consumer.properties orders",
      "As Kafka's tool; group.id and zookeeper.connect are in the file."},
 };
 static const struct cli_pair exits[] = {
     {"0", "written (or, with --dry-run, printed)"},
-    {"1", "usage, no such topic or partition, nothing to shift, or the group has members"},
-    {"2", "written to ZooKeeper, but the group has offsets in Kafka as well, or that is not known"},
-    {"3", "ZooKeeper or a leader could not be reached"},
+    {"1", "usage, no such topic or partition, nothing to shift, the group has members, or Kafka "
+          "refused"},
+    {"2", "Kafka keeps offsets of the group, and where to write was not said; nothing is written"},
+    {"3", "ZooKeeper, a leader or the group's coordinator could not be reached"},
     {"4", "the time was up"},
 };
 
@@ -398,8 +477,10 @@ const struct cli_command command_offsets_reset = {
     .description =
         "Asks the leaders first, and writes when all of them have answered. Prints "
         "topic:partition:offset, a line for each offset written. Refused while the group has "
-        "members, unless forced. Offsets that the group keeps in Kafka (offsets.storage=kafka) are "
-        "not written: they stand against what is, which is told.",
+        "members, unless forced. Offsets are written to ZooKeeper; with offsets.storage=kafka to "
+        "the group's coordinator, and to ZooKeeper by dual.commit.enabled. Where neither is said "
+        "and Kafka keeps offsets of these topics for the group, nothing is written. As Kafka's "
+        "tool it writes to ZooKeeper, whatever its file says, and tells what Kafka keeps.",
     .options = options,
     .option_count = OPTIONS,
     .examples = examples,
