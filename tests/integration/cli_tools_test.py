@@ -172,8 +172,26 @@ def test_offsets_in_kafka_are_moved(t):
     expect(offsets("reset", "-t", "orders", "--to-earliest", "-X", "offsets.storage=zookeeper")[0], 0)
     expect((znodes(), offsets("get")[1]), ({0: 0, 1: 0}, "orders:0:1\norders:1:1\n"))
     expect(offsets("set", "-t", "orders", "-o", "1", "-X", "offsets.storage=disk")[0], 1)
+
+    # out and in
+    copy = t.folder / "kafkas.txt"
+    expect(offsets("export", "-o", copy)[0], 0)
+    expect(copy.read_text(), "/consumers/kafkas/offsets/orders/0:1\n/consumers/kafkas/offsets/orders/1:1\n")
+    expect(ours("ExportZkOffsets", "--zkconnect", world.connect, "--group", "kafkas", "--output-file",
+                t.folder / "znodes.txt").code, 0)
+    expect((t.folder / "znodes.txt").read_text(), copy.read_text().replace(":1\n", ":0\n"))
+    copy.write_text(copy.read_text().replace("1:1", "1:3"))
+    for words, code in (((), 2), (in_kafka, 0)):
+        done = run("zkconsumer", "offsets", "import", "-i", copy, *zookeeper, *words)
+        expect((words, done.returncode), (words, code))
+    expect((znodes(), offsets("get")[1]), ({0: 1, 1: 3}, "orders:0:1\norders:1:3\n"))
     checked = kafkas("ConsumerOffsetChecker", "--group", "kafkas", *zookeeper)
-    expect([row.split()[3] for row in checked.out.splitlines()[1:]], ["1", "1"])
+    expect([row.split()[3] for row in checked.out.splitlines()[1:]], ["1", "3"])
+    done = run("zkconsumer", "groups", "delete", "-G", "kafkas", *zookeeper)
+    expect((done.returncode, world.zk.exists("/consumers/kafkas")), (2, None))
+    expect_in("Kafka keeps offsets of 2 partitions of group kafkas", done.stderr)
+    expect_in("group kafkas is deleted", done.stderr)
+    expect(offsets("get", "-t", "orders", *in_kafka)[:2], (0, "orders:0:1\norders:1:3\n"))
 
 
 def test_offsets_out_and_in(t):

@@ -7,6 +7,7 @@
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/names.h"
+#include "zkconsumer/cli/offset_store.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/path.h"
 #include <stdlib.h>
@@ -127,6 +128,21 @@ static enum zkc_err delete_made_up(struct admin *a, bool is_dry)
     return err;
 }
 
+/* Brokers of 0.8.2 have no request that deletes offsets: what Kafka keeps stays, and is told. It is
+ * looked for first: the group's nodes say of which topics it may be. */
+static enum zkc_err delete_named(struct admin *a, const char *group, bool is_dry,
+                                 enum cli_exit *code)
+{
+    struct offset_store store;
+    size_t left;
+    offset_store_init_unsaid(&store);
+    enum zkc_err err = offset_store_tell_left(&store, a, group, NULL, 0, &left);
+    offset_store_deinit(&store);
+    if (!err && left)
+        *code = CLI_PROBLEM;
+    return err ? err : delete_and_tell(a, group, is_dry, code);
+}
+
 static enum cli_exit run(const struct cli_args *args)
 {
     static const char example[] = "zkconsumer groups delete -G billing " EXAMPLE_ZOOKEEPER;
@@ -142,7 +158,7 @@ static enum cli_exit run(const struct cli_args *args)
         return code;
     enum zkc_err err = ZKC_OK;
     for (size_t i = 0; !err && (group = cli_args_value(args, GROUP, i)); i++)
-        err = delete_and_tell(&a, group, is_dry, &code);
+        err = delete_named(&a, group, is_dry, &code);
     if (!err && cli_args_has(args, CONSOLE))
         err = delete_made_up(&a, is_dry);
     if (err)
@@ -159,7 +175,8 @@ static const struct cli_pair examples[] = {
 static const struct cli_pair exits[] = {
     {"0", "deleted"},
     {"1", "usage"},
-    {"2", "a group has members, or is not there; the others are deleted"},
+    {"2", "a group has members, or is not there; the others are deleted. Or Kafka keeps offsets of "
+          "one, which stay there"},
     {"3", "ZooKeeper could not be reached"},
     {"4", "the time was up"},
 };
@@ -169,9 +186,11 @@ const struct cli_command command_groups_delete = {
     .summary = "Delete groups that have no members",
     .synopsis = "--group=GROUP ... --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]\n"
                 "--console-groups --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
-    .description = "Removes /consumers/GROUP with all that is below it: offsets and what is left "
-                   "of owners. A group that has members is refused, also when the first of them "
-                   "registers in the middle of it.",
+    .description =
+        "Removes /consumers/GROUP with all that is below it: offsets and what is left "
+        "of owners. A group that has members is refused, also when the first of them "
+        "registers in the middle of it. Offsets that Kafka keeps (offsets.storage=kafka) "
+        "cannot be deleted: they stay until they expire, which is told.",
     .options = options,
     .option_count = OPTIONS,
     .examples = examples,

@@ -4,8 +4,8 @@
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/file.h"
-#include "zkconsumer/cli/group_offsets.h"
 #include "zkconsumer/cli/names.h"
+#include "zkconsumer/cli/offset_store.h"
 #include "zkconsumer/cli/output.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/path.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ZOOKEEPER, TIMEOUT, HELP, FILE_OPTION, COMMON_OPTIONS };
+enum { ZOOKEEPER, TIMEOUT, HELP, FILE_OPTION, CONFIG, PROPERTY, COMMON_OPTIONS };
 enum { GROUP = COMMON_OPTIONS, EXPORT_OPTIONS };
 enum { FORCE = COMMON_OPTIONS, IMPORT_OPTIONS };
 
@@ -23,6 +23,8 @@ static const struct cli_option export_options[EXPORT_OPTIONS] = {
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
     [TIMEOUT] = OPTION_TIMEOUT,
     [HELP] = OPTION_HELP,
+    [CONFIG] = OPTION_STORE_CONFIG,
+    [PROPERTY] = OPTION_STORE_PROPERTY,
     [FILE_OPTION] = {"output-file", 'o', "FILE", false,
                      "Write to this file, over what is there. Default: to stdout."},
     [GROUP] = {"group group.id", 'G', "GROUP", true,
@@ -33,6 +35,8 @@ static const struct cli_option import_options[IMPORT_OPTIONS] = {
     [ZOOKEEPER] = OPTION_ZOOKEEPER,
     [TIMEOUT] = OPTION_TIMEOUT,
     [HELP] = OPTION_HELP,
+    [CONFIG] = OPTION_STORE_CONFIG,
+    [PROPERTY] = OPTION_STORE_PROPERTY,
     [FILE_OPTION] = {"input-file", 'i', "FILE", false, "Lines as `offsets export` writes them."},
     [FORCE] = {"force", 0, NULL, false,
                "Write also to groups that have members, as offsets reset --force does."},
@@ -59,9 +63,33 @@ static bool export_offset(const struct group_offset *o, void *user)
     return true;
 }
 
-/* One that an ACL protects is named, and keeps nobody from the others. */
-static enum zkc_err export_group(struct admin *a, const char *group, struct buf *out, bool *found,
-                                 bool *is_missing)
+struct export
+{
+    struct admin *admin;
+    struct offset_store store;
+    bool may_be_kafka; /* Kafka is asked of each group */
+    enum zkc_err kafka_err;
+    bool is_missing;
+};
+
+/* Of both stores; *found stays if there is none. */
+static enum zkc_err export_kept(struct export *e, const char *group, struct buf *out, bool *found)
+{
+    struct group_export x = {group, out};
+    size_t begin = out->len;
+    enum zkc_err kafka_err;
+    enum zkc_err err = offset_store_read(&e->store, e->admin, group, NULL, 0, &kafka_err);
+    if (err)
+        return err;
+    e->kafka_err = e->kafka_err ? e->kafka_err : kafka_err;
+    size_t stored = offset_store_each(&e->store, NULL, export_offset, &x);
+    if (stored)
+        report_status("%zu offsets of group %s are Kafka's", stored, group);
+    *found |= out->len > begin;
+    return ZKC_OK;
+}
+
+static enum zkc_err export_znodes(struct admin *a, const char *group, struct buf *out, bool *found)
 {
     struct zk_result topics;
     struct group_export x = {group, out};
@@ -69,70 +97,97 @@ static enum zkc_err export_group(struct admin *a, const char *group, struct buf 
     *found = !err && topics.zk_rc == ZK_OK;
     for (size_t i = 0; !err && i < topics.children_count; i++)
         err = group_offsets_each(a, group, topics.children[i], export_offset, &x);
+    return err;
+}
+
+/* One that an ACL protects is named, and keeps nobody from the others. */
+static enum zkc_err export_group(struct export *e, const char *group, struct buf *out, bool *found)
+{
+    struct admin *a = e->admin;
+    *found = false;
+    enum zkc_err err =
+        e->may_be_kafka ? export_kept(e, group, out, found) : export_znodes(a, group, out, found);
     const char *refusal = zk_reader_take_refusal(a->zk);
     if (err || !refusal)
         return err;
     report_error("group %s is left out, or a part of it: %s", group, refusal);
-    *found = *is_missing = true;
+    *found = e->is_missing = true;
     return ZKC_OK;
 }
 
-static enum zkc_err export_all(struct admin *a, const struct cli_args *args, struct buf *out,
-                               bool *is_missing)
+/* Kafka's own tool writes what is in znodes. */
+static enum zkc_err tell_left(struct export *e, const struct cli_args *args)
 {
-    struct zk_result groups = {0};
-    bool found;
     enum zkc_err err = ZKC_OK;
     const char *group;
+    size_t left;
+    for (size_t i = 0; !err && (group = cli_args_value(args, GROUP, i)); i++)
+        err = offset_store_tell_left(&e->store, e->admin, group, NULL, 0, &left);
+    return err;
+}
+
+static enum zkc_err export_all(struct export *e, const struct cli_args *args, struct buf *out)
+{
+    struct admin *a = e->admin;
+    struct zk_result groups = {0};
+    bool found;
+    const char *group;
+    enum zkc_err err = args->called_as ? tell_left(e, args)
+                                       : offset_store_may_be_kafka(&e->store, a, &e->may_be_kafka);
     if (cli_args_has(args, GROUP))
         zk_reader_allow_refusals(a->zk);
     for (size_t i = 0; !err && (group = cli_args_value(args, GROUP, i)); i++) {
-        err = export_group(a, group, out, &found, is_missing);
+        err = export_group(e, group, out, &found);
         if (!err && !found) {
-            report_error("group %s has no offsets in ZooKeeper", group);
-            *is_missing = true;
+            report_error("group %s has no offsets in ZooKeeper%s", group,
+                         e->may_be_kafka && !e->kafka_err ? ", nor in Kafka" : "");
+            e->is_missing = true;
         }
     }
     if (!err && !cli_args_has(args, GROUP))
         err = group_offsets_children(a, strdup(ZK_PATH_CONSUMERS), &groups);
     zk_reader_allow_refusals(a->zk);
     for (size_t i = 0; !err && i < groups.children_count; i++)
-        err = export_group(a, groups.children[i], out, &found, is_missing);
+        err = export_group(e, groups.children[i], out, &found);
     return err;
 }
 
-static enum cli_exit export_to(struct admin *a, const struct cli_args *args, int fd)
+static enum cli_exit export_to(struct export *e, const struct cli_args *args, int fd)
 {
     struct output out;
-    bool is_missing = false;
     output_init(&out, fd, SIZE_MAX);
-    enum zkc_err err = export_all(a, args, &out.buf, &is_missing);
-    enum cli_exit code = err ? admin_fail(a, err) : output_finish(&out);
+    enum zkc_err err = export_all(e, args, &out.buf);
+    enum cli_exit code = err ? admin_fail(e->admin, err) : output_finish(&out);
     output_deinit(&out);
-    return code == CLI_DONE && is_missing ? CLI_PROBLEM : code;
+    return code != CLI_DONE ? code : e->is_missing ? CLI_PROBLEM : report_exit_of(e->kafka_err);
 }
 
 static enum cli_exit run_export(const struct cli_args *args)
 {
     static const char example[] = "zkconsumer offsets export " EXAMPLE_ZOOKEEPER " > offsets.txt";
     struct admin a;
+    struct export e = {.admin = &a};
     const char *path = cli_args_text(args, FILE_OPTION, NULL);
     if ((!args->called_as && !report_needs(args, ZOOKEEPER, example)) ||
         (args->called_as && !report_needs(args, FILE_OPTION, example)) ||
-        !report_takes_no_operands(args) || !names_check_groups(args, GROUP))
+        !report_takes_no_operands(args) || !names_check_groups(args, GROUP) ||
+        !offset_store_init(&e.store, args, CONFIG, PROPERTY))
         return CLI_FAILED;
     enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
-    if (code != CLI_DONE)
+    if (code != CLI_DONE) {
+        offset_store_deinit(&e.store);
         return code;
+    }
     int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : STDOUT_FILENO;
     if (fd < 0)
         report_error("%s: %s", path, strerror(errno));
-    code = fd < 0 ? CLI_FAILED : export_to(&a, args, fd);
+    code = fd < 0 ? CLI_FAILED : export_to(&e, args, fd);
     if (path && fd >= 0 && close(fd) != 0 && code == CLI_DONE) {
         report_error("%s: %s", path, strerror(errno));
         code = CLI_FAILED;
     }
     admin_close(&a);
+    offset_store_deinit(&e.store);
     return code;
 }
 
@@ -218,20 +273,70 @@ static enum zkc_err refuse_live(struct admin *a, const struct line *list, size_t
     return err;
 }
 
-static enum zkc_err import_lines(struct admin *a, const struct cli_args *args,
-                                 const struct line *list, size_t count)
+/* One run of lines of a group. */
+struct run {
+    const char *group;
+    struct offset_write *list;
+    const char **topics; /* of each */
+    size_t count;
+};
+
+static struct run *find_runs(struct admin *a, const struct line *list, size_t count,
+                             size_t *run_count)
+{
+    struct run *runs = arena_alloc_array(&a->arena, count + 1, sizeof *runs);
+    struct offset_write *writes = arena_alloc_array(&a->arena, count + 1, sizeof *writes);
+    const char **topics = arena_alloc_array(&a->arena, count + 1, sizeof *topics);
+    *run_count = 0;
+    for (size_t i = 0; runs && writes && topics && i < count; i++) {
+        if (i == 0 || bytes_compare(list[i - 1].where.group, list[i].where.group) != 0)
+            runs[(*run_count)++] =
+                (struct run){copy(a, list[i].where.group), &writes[i], &topics[i], 0};
+        topics[i] = copy(a, list[i].where.topic);
+        writes[i] = (struct offset_write){topics[i], list[i].where.partition, list[i].offset};
+        runs[*run_count - 1].count++;
+    }
+    return a->arena.failed ? NULL : runs;
+}
+
+static enum cli_exit check_runs(struct admin *a, struct offset_store *s,
+                                const struct cli_args *args, const struct run *runs, size_t count)
+{
+    enum cli_exit code = CLI_DONE;
+    size_t left;
+    for (size_t i = 0; code == CLI_DONE && i < count; i++) {
+        const struct run *r = &runs[i];
+        if (!args->called_as)
+            code = offset_store_check(s, a, r->group, r->topics, r->count);
+        else if (offset_store_tell_left(s, a, r->group, r->topics, r->count, &left))
+            code = admin_fail(a, ZKC_ERR_ZOOKEEPER);
+    }
+    return code;
+}
+
+static enum cli_exit import_lines(struct admin *a, struct offset_store *s,
+                                  const struct cli_args *args, const struct line *list,
+                                  size_t count)
 {
     bool forced = cli_args_has(args, FORCE);
-    enum zkc_err err = forced ? ZKC_OK : refuse_live(a, list, count);
-    for (size_t i = 0; !err && i < count; i++) {
-        const char *group = copy(a, list[i].where.group), *topic = copy(a, list[i].where.topic);
-        err = topic && group ? group_offsets_write(a, group, topic, list[i].where.partition,
-                                                   list[i].offset, forced)
-                             : a->arena.failed;
+    size_t run_count;
+    struct run *runs = find_runs(a, list, count, &run_count);
+    enum zkc_err err = !runs ? a->arena.failed : forced ? ZKC_OK : refuse_live(a, list, count);
+    if (err)
+        return admin_fail(a, err);
+    enum cli_exit code = check_runs(a, s, args, runs, run_count);
+    if (code != CLI_DONE)
+        return code;
+    for (size_t i = 0; !err && i < run_count; i++) {
+        const struct run *r = &runs[i];
+        err = offset_store_commit(s, a, r->group, r->list, r->count);
+        for (size_t n = 0; !err && n < r->count; n++)
+            err = offset_store_write_znode(s, a, r->group, &r->list[n], forced);
     }
-    if (!err)
-        report_status("%zu offsets written", count);
-    return err;
+    if (err)
+        return admin_fail(a, err);
+    report_status("%zu offsets written", count);
+    return s->is_doubtful ? CLI_PROBLEM : CLI_DONE;
 }
 
 static enum cli_exit run_import(const struct cli_args *args)
@@ -241,9 +346,11 @@ static enum cli_exit run_import(const struct cli_args *args)
     struct admin a;
     struct buf text;
     struct why why;
+    struct offset_store store;
     size_t count;
     if ((!args->called_as && !report_needs(args, ZOOKEEPER, example)) ||
-        !report_needs(args, FILE_OPTION, example) || !report_takes_no_operands(args))
+        !report_needs(args, FILE_OPTION, example) || !report_takes_no_operands(args) ||
+        !offset_store_init(&store, args, CONFIG, PROPERTY))
         return CLI_FAILED;
     buf_init(&text, INPUT_BYTES_MAX);
     enum cli_exit code = CLI_FAILED;
@@ -251,11 +358,11 @@ static enum cli_exit run_import(const struct cli_args *args)
         report_error("%s: %s", path, why.text);
     else if ((code = admin_open(&a, args, ZOOKEEPER, TIMEOUT)) == CLI_DONE) {
         struct line *list = parse_lines(&a, path, (char *)text.data, &count);
-        enum zkc_err err = list ? import_lines(&a, args, list, count) : ZKC_OK;
-        code = !list ? CLI_FAILED : err ? admin_fail(&a, err) : CLI_DONE;
+        code = list ? import_lines(&a, &store, args, list, count) : CLI_FAILED;
         admin_close(&a);
     }
     buf_deinit(&text);
+    offset_store_deinit(&store);
     return code;
 }
 
@@ -276,7 +383,9 @@ static const struct cli_pair export_exits[] = {
 };
 static const struct cli_pair import_exits[] = {
     {"0", "all written"},
-    {"1", "usage, a line that is none (nothing is written), or a group has members"},
+    {"1", "usage, a line that is none (nothing is written), a group has members, or Kafka refused"},
+    {"2", "Kafka keeps offsets of a group, and where to write was not said: nothing is written; or "
+          "that is not known"},
     {"3", "ZooKeeper could not be reached"},
     {"4", "the time was up; lines before may have been written"},
 };
@@ -301,12 +410,15 @@ const struct cli_command command_offsets_export = {
 const struct cli_command command_offsets_import = {
     .name = "offsets import",
     .kafka = "kafka.tools.ImportZkOffsets",
-    .summary = "Write offsets from lines of text to ZooKeeper",
+    .summary = "Write the offsets of groups from lines of text",
     .synopsis = "--input-file=FILE --zookeeper=HOST:PORT[,...][/CHROOT] [OPTION ...]",
     .description = "Reads what offsets export (or Kafka's tool) has written. Every line is looked "
                    "at before anything is written; only offsets of groups are written, unlike "
                    "Kafka's tool, which writes to any node that a line names. Empty lines are "
-                   "skipped. Refused while one of the groups has members, unless forced.",
+                   "skipped. Refused while one of the groups has members, unless forced. With "
+                   "offsets.storage=kafka they go to the groups' coordinators, and to ZooKeeper by "
+                   "dual.commit.enabled. Kafka's tool writes to ZooKeeper only, and so it does "
+                   "under that name, and tells what stays.",
     .options = import_options,
     .option_count = IMPORT_OPTIONS,
     .examples = import_examples,
