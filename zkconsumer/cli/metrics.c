@@ -101,25 +101,39 @@ static void partition_line(struct buf *out, const struct partition_family *f, co
     buf_appendf(out, "} %" PRId64 "\n", value);
 }
 
+/* A family with a line for each topic: the sum of field - minus where they are known, negative ones
+ * as 0; without a field the number of partitions. */
+struct topic_family {
+    const char *name, *help, *field, *minus;
+};
+
+static const struct topic_family topic_families[] = {
+    {"kafka_consumergroup_current_offset_sum",
+     "Committed offsets of this consumer's partitions of a topic.", "committed", NULL},
+    {"kafka_consumergroup_lag_sum", "Lag of this consumer's partitions of a topic.", "log_end",
+     "committed"},
+    {"zkconsumer_owned_partitions", "Partitions that this consumer holds.", NULL, NULL},
+};
+
 /* Partitions go by topic, so that each topic is a run. */
-static void append_by_topic(struct buf *out, const char *name, const char *help, bool sums_lag,
-                            const char *group, const json_t *list)
+static void append_by_topic(struct buf *out, const struct topic_family *f, const char *group,
+                            const json_t *list)
 {
     size_t count = json_array_size(list);
-    begin(out, name, "gauge", help);
+    begin(out, f->name, "gauge", f->help);
     for (size_t i = 0; i < count;) {
         const char *topic = text(json_array_get(list, i), "topic");
         int64_t sum = 0;
-        bool is_known = !sums_lag;
+        bool is_known = !f->field;
         for (; i < count && strcmp(text(json_array_get(list, i), "topic"), topic) == 0; i++) {
-            int64_t lag = 0;
-            if (sums_lag && known_value(json_array_get(list, i), "log_end", "committed", &lag))
+            int64_t value = f->field ? 0 : 1;
+            if (f->field && known_value(json_array_get(list, i), f->field, f->minus, &value))
                 is_known = true;
-            sum += !sums_lag ? 1 : lag > 0 ? lag : 0;
+            sum += value > 0 ? value : 0;
         }
         if (!is_known) /* of no partition */
             continue;
-        buf_appendf(out, "%s{", name);
+        buf_appendf(out, "%s{", f->name);
         append_label(out, "consumergroup", group, true);
         append_label(out, "topic", topic, false);
         buf_appendf(out, "} %" PRId64 "\n", sum);
@@ -134,10 +148,8 @@ static void append_partitions(struct buf *out, const json_t *document, const cha
         for (size_t i = 0; i < json_array_size(list); i++)
             partition_line(out, &partition_families[f], group, json_array_get(list, i));
     }
-    append_by_topic(out, "kafka_consumergroup_lag_sum",
-                    "Lag of this consumer's partitions of a topic.", true, group, list);
-    append_by_topic(out, "zkconsumer_owned_partitions", "Partitions that this consumer holds.",
-                    false, group, list);
+    for (size_t f = 0; f < ARRAY_LEN(topic_families); f++)
+        append_by_topic(out, &topic_families[f], group, list);
 }
 
 /* ---- the group and the cluster ---- */

@@ -54,6 +54,7 @@ static void test_partitions(void **state)
         "zkconsumer_position_lag{consumergroup=\"g\",topic=\"t\",partition=\"0\"} 5",
         "kafka_topic_partition_leader{topic=\"t\",partition=\"0\"} 1",
         "kafka_topic_partition_current_offset{topic=\"t\",partition=\"0\"} 15",
+        "kafka_consumergroup_current_offset_sum{consumergroup=\"g\",topic=\"t\"} 9",
         "kafka_consumergroup_lag_sum{consumergroup=\"g\",topic=\"t\"} 6",
         "zkconsumer_owned_partitions{consumergroup=\"g\",topic=\"t\"} 2",
         "zkconsumer_owned_partitions{consumergroup=\"g\",topic=\"u\"} 1",
