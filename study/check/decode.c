@@ -580,6 +580,10 @@ static void body(struct fields *f, struct trace_event *e)
         e->store.sent_ns = natural_or(f, "sent", 0);
         e->store.is_awaited = boolean(f, "awaited");
         break;
+    case TRACE_MOVED:
+        e->moved.p = partition(f);
+        e->moved.offset = number(f, "o");
+        break;
     case TRACE_SAMPLE:
         e->sample.role = text_or(f, "role", "");
         e->sample.watches = natural_or(f, "watches", 0);

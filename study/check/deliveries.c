@@ -146,7 +146,7 @@ static void check_commit(struct check *c, const struct trace_event *e, struct pa
         violated(c, CHECK_C5, x->since_gs,
                  "%s commits %" PRId64 " of %s/%d, before its start %" PRId64, e->m,
                  e->offset.offset, topic_of(c, x), number_of(c, x), x->start);
-    else if (x->next >= 0 && e->offset.offset > x->next) {
+    else if (x->next >= 0 && e->offset.offset > x->next && e->offset.offset > x->reached) {
         if (!x->believes || x->pending_count == PENDING_MAX)
             violated(c, CHECK_C5, UINT64_MAX,
                      "%s commits %" PRId64 " of %s/%d, beyond what it delivered (next is %" PRId64
@@ -222,11 +222,28 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
     x->since_ns = e->t_ns;
     x->since_gs = e->gs;
     x->start = x->next = e->own.offset >= 0 ? e->own.offset : -1;
+    x->reached = x->moved_to = -1;
     x->pending_count = 0;
     struct partition *p = &c->partitions[x->partition];
     if (x->start >= 0 && (p->floor < 0 || x->start < p->floor))
         p->floor = x->start;
     pair_recount(c, x);
+}
+
+/* The application, or auto.offset.reset, wants other messages than those that would come next. */
+static void take_moved(struct check *c, const struct trace_event *e)
+{
+    struct pair *x = pair_of(c, e->m, e->moved.p);
+    if (!x || !x->believes)
+        return;
+    if (x->next > x->reached)
+        x->reached = x->next;
+    x->next = e->moved.offset;
+    if (x->moved_to < 0 || e->moved.offset < x->moved_to)
+        x->moved_to = e->moved.offset;
+    struct partition *p = &c->partitions[x->partition];
+    if (p->floor < 0 || e->moved.offset < p->floor)
+        p->floor = e->moved.offset;
 }
 
 static void take_own_end(struct check *c, const struct trace_event *e)
@@ -539,6 +556,7 @@ void check_deliveries(struct check *c, const struct trace_event *e)
     case TRACE_OWN_END: take_own_end(c, e); break;
     case TRACE_FETCH_START:
     case TRACE_FETCH_STOP: take_fetch(c, e); break;
+    case TRACE_MOVED: take_moved(c, e); break;
     case TRACE_DELIVER: take_deliver(c, e); break;
     case TRACE_PRODUCE: take_produce(c, e); break;
     case TRACE_OFFSET_READ: take_offset_read(c, e); break;

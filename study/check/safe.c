@@ -349,10 +349,17 @@ static void take_owner_delete(struct check *c, const struct trace_txn *x)
                  name_of(c, index), x->path, x->ephemeral_owner);
 }
 
+/* It was moved at least so far back while it was the member's. */
+static bool is_asked_back(struct check *c, uint32_t member, uint32_t partition)
+{
+    const struct pair *x = pair_find(c, member, partition);
+    return x && x->moved_to >= 0 && x->moved_to <= c->partitions[partition].committed;
+}
+
 static void take_offset(struct check *c, const struct trace_txn *x)
 {
-    uint32_t index;
-    const struct partition *p = txn_partition(c, x, NULL);
+    uint32_t index, partition;
+    const struct partition *p = txn_partition(c, x, &partition);
     if (!p || !session_member(c, x->session, &index))
         return;
     checked(c, CHECK_STALE_COMMITS);
@@ -361,7 +368,7 @@ static void take_offset(struct check *c, const struct trace_txn *x)
     if (!is_all_safe(c))
         return;
     checked(c, CHECK_SF5);
-    if (p->committed < p->committed_before)
+    if (p->committed < p->committed_before && !is_asked_back(c, index, partition))
         violated(c, CHECK_SF5, UINT64_MAX, "%s commits %" PRId64 " in %s, where %" PRId64 " stood",
                  name_of(c, index), p->committed, x->path, p->committed_before);
 }

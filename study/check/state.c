@@ -96,8 +96,13 @@ struct pair *pair_of(struct check *c, const char *m, struct topic_partition p)
         if (!array_reserve(c, (void **)&c->pairs, sizeof *c->pairs, &c->pair_names) ||
             !member_add_pair(c, member, i))
             return NULL;
-        c->pairs[i] =
-            (struct pair){.member = mi, .partition = pi, .start = -1, .next = -1, .read_most = -1};
+        c->pairs[i] = (struct pair){.member = mi,
+                                    .partition = pi,
+                                    .start = -1,
+                                    .next = -1,
+                                    .read_most = -1,
+                                    .reached = -1,
+                                    .moved_to = -1};
     }
     if (i == NAMES_NONE) {
         c->failed = true;

@@ -37,6 +37,8 @@ struct pair {
     uint64_t since_gs;
     int64_t start; /* -1: not known */
     int64_t next;  /* the offset to be delivered next; -1: not known */
+    int64_t reached;  /* by deliveries before the position was moved; -1: it was not */
+    int64_t moved_to; /* the lowest place since the belief began; -1: none */
     struct pending pending[PENDING_MAX];
     size_t pending_count;
     bool in_registry; /* claimed, and not given back */

@@ -399,13 +399,13 @@ void app_keep_positions(struct member *m)
     for (size_t i = 0; i < m->held_count; i++) {
         const struct held *h = &m->held[i];
         int64_t offset = is_ahead ? h->fetched : m->safe ? finished_of(m, h) : h->taken;
-        m->positions[i] = (struct group_position){h->name, h->partition, offset, h->number};
+        m->positions[i] = (struct group_position){h->name, h->partition, offset, h->number, 0};
     }
     for (size_t i = 0; i < m->draining_count; i++) {
         const struct draining *d = &m->draining[i];
         m->positions[m->held_count + i] = (struct group_position){
             d->name, d->partition, d->at_ns <= world_now(m->world) ? d->finished : d->taken_before,
-            d->number};
+            d->number, 0};
     }
 }
 

@@ -128,6 +128,10 @@ static void add_body(uint64_t *h, const struct trace_event *e)
         add(h, (uint64_t)e->store.offset);
         add(h, e->store.sent_ns);
         break;
+    case TRACE_MOVED:
+        add_partition(h, e->moved.p);
+        add(h, (uint64_t)e->moved.offset);
+        break;
     default: break;
     }
 }

@@ -43,6 +43,7 @@ static const struct {
     [TRACE_LEASE] = {"lease", 1},
     [TRACE_VOID] = {"void", 1},
     [TRACE_STORE] = {"store", 1},
+    [TRACE_MOVED] = {"moved", 0},
     [TRACE_SAMPLE] = {"sample", 1},
     [TRACE_VIOL] = {"viol", 0},
 };

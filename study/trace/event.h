@@ -54,6 +54,7 @@ enum trace_type {
     TRACE_LEASE,
     TRACE_VOID,
     TRACE_STORE,
+    TRACE_MOVED,
     TRACE_SAMPLE,
     TRACE_VIOL,
 };
@@ -306,6 +307,10 @@ struct trace_event {
             uint64_t sent_ns;
             bool is_awaited; /* m waits for the answer; it may have given it up */
         } store;             /* an offset that the group's offset manager keeps from now on */
+        struct {
+            struct topic_partition p;
+            int64_t offset;
+        } moved; /* safe: hand-outs go on from here, as the application or auto.offset.reset said */
         struct {
             const char *role;
             uint64_t watches, queue;

@@ -386,6 +386,10 @@ static void body(struct buf *b, const struct trace_event *e)
         natural(b, "sent", e->store.sent_ns);
         boolean(b, "awaited", e->store.is_awaited);
         break;
+    case TRACE_MOVED:
+        partition(b, e->moved.p);
+        number(b, "o", e->moved.offset);
+        break;
     case TRACE_SAMPLE:
         text(b, "role", e->sample.role);
         natural(b, "watches", e->sample.watches);

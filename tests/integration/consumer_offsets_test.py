@@ -177,6 +177,38 @@ def remove_first_segment(cluster, topic):
 
 
 @both_modes
+def test_what_is_moved_back_is_committed_back(t):
+    """An offset beyond the log's end (a topic that was made again) is reset, and a seek goes back: the
+    offset in ZooKeeper follows, or the next owner would leave out what is written up to where it stood."""
+    cluster = t.cluster(zookeeper_properties=TICK)
+    cluster.create_topic("t", 1)
+    producer = t.producer(cluster)
+    producer.send_numbered("t", 1, 20)
+    group = t.group(cluster, "g")
+    group.set_offset("t", 0, 5000)
+    settings = {**SETTINGS, "auto.commit.interval.ms": 100}
+    a = t.our_members(cluster, "g", "a")
+    a.open("a", settings)
+    a.streams("a", t=1)
+    wait_for(lambda: group.offsets("t") == {0: 20}, "the offset to follow the reset")
+    a.take("a", 2)
+    expect("seek", a.ask("seek", "a", "t", 0, 3)[-1], "ZKC_OK")
+    wait_for(lambda: group.offsets("t")[0] in (4, 5, 6), "the offset to follow the seek")
+    a.kill()
+    wait_for(lambda: not group.members(), "the session's end", 30)
+    stored = group.offsets("t")[0]
+    producer.send_numbered("t", 1, 30)
+    b = t.our_members(cluster, "g", "b")
+    b.open("b", settings)
+    b.streams("b", t=1)
+    wait_for(lambda: len(b.messages("b")) >= 50 - stored, "all that was not committed")
+    assert stored == min(m.offset for m in b.messages("b")), stored
+    wait_for(lambda: group.offsets("t") == {0: 50}, "the offset at the end")
+    expect("close", b.close_wait("b")[0], "ZKC_OK")
+    b.finish()
+
+
+@both_modes
 def test_offset_out_of_range(t):
     """Above the end, as when a topic was made again, and below the start, as after retention; beside
     them a partition in order, which flows. One report each, one jump, and none with `error`."""

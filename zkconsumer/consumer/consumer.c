@@ -504,7 +504,7 @@ static struct commit *copy_commit(const struct call *call)
             return NULL;
         }
         commit->list[commit->count++] = (struct group_position){topic, call->positions[i].partition,
-                                                                call->positions[i].offset, 0};
+                                                                call->positions[i].offset, 0, 0};
     }
     if (!commit->list) {
         commit_free(commit);

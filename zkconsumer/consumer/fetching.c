@@ -33,6 +33,7 @@ struct held {
     struct gate_lease *lease; /* NULL: none, as in compat without a fence; a reference */
     uint64_t number;
     bool is_continuation; /* of a paused one: it goes on where it stopped */
+    uint32_t moves;       /* as in group_position */
 };
 
 /* A claim that was ended and may still be in the application's hands. */
@@ -41,6 +42,8 @@ struct ended {
     int32_t partition;
     uint64_t number;
     struct claim *claims; /* references */
+    int64_t moved_to; /* it was paused, and moved: what its claims have finished is of before; -1 */
+    uint32_t moves;
 };
 
 struct lost {
@@ -148,10 +151,34 @@ static int64_t held_position(const struct held *h)
     return h->is_paused ? h->position : gate_position(&h->claim->gate);
 }
 
+/* Where a paused one was moved to: what its claims have finished is of before. -1: it was not, or
+ * the place is not known yet. */
+static int64_t moved_to(const struct held *h)
+{
+    return h->is_paused && !h->is_continuation ? h->position : -1;
+}
+
+static int64_t held_finished(const struct held *h)
+{
+    int64_t moved = moved_to(h);
+    return moved >= 0 ? moved : claims_finished(h->claim);
+}
+
+static struct drained drained_held(const struct held *h)
+{
+    return (struct drained){h->topic, h->partition, h->number, held_finished(h), h->moves};
+}
+
+static struct drained drained_ended(const struct ended *e)
+{
+    int64_t finished = e->moved_to >= 0 ? e->moved_to : claims_finished(e->claims);
+    return (struct drained){e->topic, e->partition, e->number, finished, e->moves};
+}
+
 /* What was taken, or, where it has to be acknowledged, that. */
 static int64_t held_consumed(const struct fetching *f, const struct held *h)
 {
-    return f->o.conf->is_acknowledged && h->lease ? claims_finished(h->claim) : held_position(h);
+    return f->o.conf->is_acknowledged && h->lease ? held_finished(h) : held_position(h);
 }
 
 static void forget_lost(struct fetching *f)
@@ -226,6 +253,15 @@ static enum zkc_err renew_claim(struct fetching *f, struct held *h, int64_t posi
     return ZKC_OK;
 }
 
+/* It goes on somewhere else, as it was asked to; offset < 0: that is not known yet, and told then.
+ */
+static void moved(struct fetching *f, struct held *h, int64_t offset)
+{
+    h->moves++;
+    if (h->lease && offset >= 0)
+        tracing_moved(f->o.tracing, h->topic, h->partition, offset);
+}
+
 /* ---- what the sources say ---- */
 
 static void take_chunk(struct fetching *f, struct source *s, const struct fetcher_output *o)
@@ -285,10 +321,13 @@ static void take_moved(struct fetching *f, const struct fetcher_output *o)
     else
         log_line(f->o.log, 6, LOG_FACILITY_FETCH, "[%s,%d] starts at offset %lld", h->topic,
                  h->partition, (long long)o->moved.new_offset);
-    if (h->is_paused)
+    if (h->is_paused) {
         h->position = o->moved.new_offset;
-    else
+        h->is_continuation = false;
+    } else {
         move_claim(f, h, o->moved.new_offset);
+    }
+    moved(f, h, o->moved.new_offset);
 }
 
 static void take_leader_lost(struct fetching *f, struct source *s, const struct fetcher_output *o)
@@ -558,7 +597,7 @@ static bool reserve_ended(struct fetching *f, size_t count)
 }
 
 enum zkc_err fetching_start(struct fetching *f, const struct zkc_owned *owned, uint64_t number,
-                            struct gate_lease *lease)
+                            int64_t stored, struct gate_lease *lease)
 {
     assert(!find_held(f, owned->topic, owned->partition));
     if (!reserve_ended(f, f->ended_count + f->held_count + 1))
@@ -570,7 +609,9 @@ enum zkc_err fetching_start(struct fetching *f, const struct zkc_owned *owned, u
     memmove(&f->held[at + 1], &f->held[at], (f->held_count - at) * sizeof(struct held *));
     f->held[at] = h;
     f->held_count++;
-    tracing_own_begin(f->o.tracing, h->topic, h->partition, owned->offset);
+    tracing_own_begin(f->o.tracing, h->topic, h->partition, stored);
+    if (owned->offset != stored)
+        moved(f, h, owned->offset);
     return ZKC_OK;
 }
 
@@ -581,7 +622,7 @@ bool fetching_end(struct fetching *f, const char *topic, int32_t partition, uint
     if (!h || h->number != number) {
         const char *name = stream_hub_topic(f->o.hub, topic);
         if (name && reserve_ended(f, f->ended_count + f->held_count + 1))
-            f->ended[f->ended_count++] = (struct ended){name, partition, number, NULL};
+            f->ended[f->ended_count++] = (struct ended){name, partition, number, NULL, -1, 0};
         return false;
     }
     let_go(f, h, gate, why);
@@ -589,7 +630,8 @@ bool fetching_end(struct fetching *f, const char *topic, int32_t partition, uint
     size_t at = place_of(f, topic, partition);
     memmove(&f->held[at], &f->held[at + 1], (--f->held_count - at) * sizeof(struct held *));
     claims_drained(h->claim, true);
-    f->ended[f->ended_count++] = (struct ended){h->topic, h->partition, number, h->claim};
+    f->ended[f->ended_count++] =
+        (struct ended){h->topic, h->partition, number, h->claim, moved_to(h), h->moves};
     h->claim = NULL;
     drop_queued(f, h);
     stream_hub_look_again(f->o.hub);
@@ -611,7 +653,7 @@ bool fetching_take_drained(struct fetching *f, struct drained *out)
         const struct ended *e = &f->ended[i];
         if (!claims_drained(e->claims, false))
             continue;
-        *out = (struct drained){e->topic, e->partition, e->number, claims_finished(e->claims)};
+        *out = drained_ended(e);
         forget_ended(f, i);
         return true;
     }
@@ -626,7 +668,7 @@ bool fetching_void(struct fetching *f, uint64_t number, struct drained *was)
         if (number != 0 && e->number != number)
             continue;
         if (was)
-            *was = (struct drained){e->topic, e->partition, e->number, claims_finished(e->claims)};
+            *was = drained_ended(e);
         forget_ended(f, i);
         is_found = true;
     }
@@ -636,13 +678,11 @@ bool fetching_void(struct fetching *f, uint64_t number, struct drained *was)
 void fetching_finished(struct fetching *f, fetching_finished_fn *fn, void *user)
 {
     for (size_t i = 0; i < f->held_count; i++) {
-        const struct held *h = f->held[i];
-        struct drained d = {h->topic, h->partition, h->number, claims_finished(h->claim)};
+        struct drained d = drained_held(f->held[i]);
         fn(&d, user);
     }
     for (size_t i = 0; i < f->ended_count; i++) {
-        const struct ended *e = &f->ended[i];
-        struct drained d = {e->topic, e->partition, e->number, claims_finished(e->claims)};
+        struct drained d = drained_ended(&f->ended[i]);
         fn(&d, user);
     }
 }
@@ -743,6 +783,7 @@ enum zkc_err fetching_seek(struct fetching *f, const char *topic, int32_t partit
         }
         drop_queued(f, h);
     }
+    moved(f, h, h->offset);
     feed_one(h, FETCHER_IN_SEEK);
     return ZKC_OK;
 }
@@ -813,7 +854,7 @@ static void held_stats(const struct held *h, const struct tally *tally, enum tal
              tally_committed(tally, h->topic, h->partition, TALLY_ZOOKEEPER));
     if (h->lease) {
         json_int(j, "claim", (int64_t)h->number);
-        json_int(j, "finished", claims_finished(h->claim));
+        json_int(j, "finished", held_finished(h));
     }
     json_object_end(j);
 }

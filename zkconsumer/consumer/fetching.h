@@ -51,9 +51,10 @@ ZKC_MUST_CHECK enum zkc_err fetching_hold(struct fetching *f, const struct zkc_o
 /* ---- one by one, as safe has it ---- */
 
 /* Takes one more partition over, which is not held yet, under a lease. `number`: the machine's of
- * the claim. ZKC_ERR_NOMEM */
+ * the claim. `stored`: where it would start, had the application not chosen. ZKC_ERR_NOMEM */
 ZKC_MUST_CHECK enum zkc_err fetching_start(struct fetching *f, const struct zkc_owned *owned,
-                                           uint64_t number, struct gate_lease *lease);
+                                           uint64_t number, int64_t stored,
+                                           struct gate_lease *lease);
 
 /* Lets go of the partition, if it is held by this claim: true, and owned->offset is what the gate
  * said. What the application has in its hands of it is waited for: fetching_take_drained(). A claim
@@ -67,6 +68,7 @@ struct drained {
     int32_t partition;
     uint64_t number;
     int64_t finished; /* next after what the application has finished; -1: nothing */
+    uint32_t moves;   /* as in group_position */
 };
 bool fetching_take_drained(struct fetching *f, struct drained *out);
 

@@ -116,7 +116,7 @@ static void keep_positions(zkc_consumer *c, const struct zkc_owned *list, size_t
         return;
     for (size_t i = 0; i < count; i++)
         c->stopped[c->stopped_count++] =
-            (struct group_position){list[i].topic, list[i].partition, list[i].offset, 0};
+            (struct group_position){list[i].topic, list[i].partition, list[i].offset, 0, 0};
 }
 
 static void keep_current_positions(zkc_consumer *c)

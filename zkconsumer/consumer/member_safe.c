@@ -260,7 +260,8 @@ void member_safe_start(zkc_consumer *c)
     for (size_t i = 0; i < count; i++) {
         enum zkc_err err = ZKC_ERR_NOMEM;
         if (owned && p->lease && claims[i].session_id == p->lease_session)
-            err = fetching_start(c->fetching, &owned[i], claims[i].number, p->lease);
+            err = fetching_start(c->fetching, &owned[i], claims[i].number,
+                                 claims[i].offset, p->lease);
         if (err)
             not_fetched(c, &claims[i], err);
     }
@@ -524,6 +525,7 @@ bool member_safe_take_input(zkc_consumer *c, struct group_input *in)
         in->drained.partition = drained.partition;
         in->drained.claim = drained.number;
         in->drained.finished = drained.finished;
+        in->drained.moves = drained.moves;
         return true;
     }
     return observer_take_view(p->observer, c, in);
@@ -546,7 +548,7 @@ static void keep_position(const struct drained *d, void *user)
     zkc_consumer *c = user;
     if (member_reserve_positions(c, c->stopped_count + 1))
         c->stopped[c->stopped_count++] =
-            (struct group_position){d->topic, d->partition, d->finished, d->number};
+            (struct group_position){d->topic, d->partition, d->finished, d->number, d->moves};
 }
 
 void member_safe_keep_positions(zkc_consumer *c)

@@ -555,6 +555,16 @@ void tracing_void(struct tracing *t, const char *topic, int32_t partition, int64
     handed_over(t, "void", topic, partition, finished);
 }
 
+void tracing_moved(struct tracing *t, const char *topic, int32_t partition, int64_t offset)
+{
+    struct json *j = begin(t, TRACE_STATES, "moved");
+    if (!j)
+        return;
+    add_partition(j, topic, partition);
+    json_int(j, "o", offset);
+    trace_end(t->trace);
+}
+
 static void on_delivered(const struct claim *claim, const struct delivered *run, void *user)
 {
     struct tracing *t = user;

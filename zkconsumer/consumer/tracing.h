@@ -40,6 +40,7 @@ void tracing_lease(struct tracing *t, int64_t session_id, int64_t end_ms);
 /* Of a claim that was stopped: the application is done with it, or its time is up. */
 void tracing_processed(struct tracing *t, const char *topic, int32_t partition, int64_t finished);
 void tracing_void(struct tracing *t, const char *topic, int32_t partition, int64_t finished);
+void tracing_moved(struct tracing *t, const char *topic, int32_t partition, int64_t offset);
 
 /* Collects what was handed out of the claim. */
 void tracing_deliveries(struct tracing *t, struct claim *claim);

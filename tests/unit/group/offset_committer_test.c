@@ -56,7 +56,7 @@ static enum zkc_err add(struct rig *r, const struct group_position *positions, s
 static uint32_t add_one(struct rig *r, const char *topic, int32_t partition, int64_t offset)
 {
     uint32_t id = 0;
-    struct group_position p = {topic, partition, offset, 0};
+    struct group_position p = {topic, partition, offset, 0, 0};
     assert_int_equal(add(r, &p, 1, true, &id), ZKC_OK);
     return id;
 }
@@ -230,7 +230,7 @@ static void test_error_ends_the_job(void **state)
         fake_zk_put(r->zk, path, "0");
     }
     static const struct group_position positions[] = {
-        {"t", 3, 13, 0}, {"t", 0, 10, 0}, {"t", 2, 12, 0}, {"t", 1, 11, 0}};
+        {"t", 3, 13, 0, 0}, {"t", 0, 10, 0, 0}, {"t", 2, 12, 0, 0}, {"t", 1, 11, 0, 0}};
     uint32_t id;
     r->fail_at = 2;
     r->fail_rc = ZK_NO_AUTH;
@@ -289,7 +289,7 @@ static void test_jobs_of_rebalances(void **state)
     (void)state;
     struct rig *r = rig_new();
     fake_zk_put(r->zk, OFFSETS "/t/3", "0");
-    static const struct group_position position = {"t", 3, 50, 0};
+    static const struct group_position position = {"t", 3, 50, 0, 0};
     struct zk_op op;
     uint32_t ids[4];
     ids[0] = add_one(r, "t", 3, 1);
@@ -318,7 +318,7 @@ static void test_dropped(void **state)
     (void)state;
     struct rig *r = rig_new();
     fake_zk_put(r->zk, OFFSETS "/t/3", "0");
-    static const struct group_position position = {"t", 3, 50, 0};
+    static const struct group_position position = {"t", 3, 50, 0, 0};
     struct zk_op op;
     uint32_t running = add_one(r, "t", 3, 1), waiting = add_one(r, "t", 4, 9), rebalance;
     assert_int_equal(running, waiting); /* nothing ran yet */
@@ -358,7 +358,7 @@ static void test_not_held(void **state)
     (void)state;
     struct rig *r = rig_new();
     static const struct group_position positions[] = {
-        {"t", 3, 1, 0}, {"t", PARTITIONS, 1, 0}, {"v", 0, 1, 0}};
+        {"t", 3, 1, 0, 0}, {"t", PARTITIONS, 1, 0, 0}, {"v", 0, 1, 0, 0}};
     uint32_t id = 99;
     for (size_t first = 0; first < 2; first++)
         assert_int_equal(add(r, positions + first, 2, true, &id), ZKC_ERR_NOT_OWNED);
@@ -398,7 +398,7 @@ static void test_no_storm(void **state)
     struct group_position positions[PARTITIONS];
     uint32_t id;
     for (int p = 0; p < PARTITIONS; p++)
-        positions[p] = (struct group_position){"t", p, 1000 + p, 0};
+        positions[p] = (struct group_position){"t", p, 1000 + p, 0, 0};
     assert_int_equal(add(r, positions, PARTITIONS, true, &id), ZKC_OK);
     run_all(r);
     assert_int_equal(r->operations, 5 + 3 * (PARTITIONS - 1));

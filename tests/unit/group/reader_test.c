@@ -133,7 +133,7 @@ static void rig_free(struct rig *g)
 
 static enum zkc_err commit(struct rig *g, const char *topic, int32_t partition, int64_t offset)
 {
-    struct group_position p = {topic, partition, offset, 0};
+    struct group_position p = {topic, partition, offset, 0, 0};
     struct group_input in = {.type = GROUP_IN_COMMIT, .commit = {.list = &p, .count = 1}};
     g->commit_err = 1;
     feed(g, &in);

@@ -203,7 +203,7 @@ static void carry_out_assign(struct replay *r, const struct group_output *o)
         assert_true(r->position_count < POSITIONS_MAX);
         r->topics[r->position_count] = strdup(c->topic);
         r->positions[r->position_count] =
-            (struct group_position){r->topics[r->position_count], c->partition, c->offset, 0};
+            (struct group_position){r->topics[r->position_count], c->partition, c->offset, 0, 0};
         r->position_count++;
     }
 }

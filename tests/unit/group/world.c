@@ -296,7 +296,7 @@ void world_commit(struct world_member *m)
 
 void world_commit_one(struct world_member *m, const char *topic, int32_t partition, int64_t offset)
 {
-    struct group_position position = {topic, partition, offset, 0};
+    struct group_position position = {topic, partition, offset, 0, 0};
     struct group_input in = {.type = GROUP_IN_COMMIT, .commit = {.list = &position, .count = 1}};
     world_feed(m, &in);
 }

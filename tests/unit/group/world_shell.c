@@ -62,7 +62,7 @@ static void assign(struct world_member *m, const struct group_output *o)
         const struct group_claim *c = &o->assign.claims[i];
         l->topics[i] = strdup(c->topic);
         l->has_leader[i] = false;
-        m->positions[i] = (struct group_position){l->topics[i], c->partition, c->offset, 0};
+        m->positions[i] = (struct group_position){l->topics[i], c->partition, c->offset, 0, 0};
     }
 }
 

@@ -391,6 +391,67 @@ static void test_commits_by_version(void **state)
     end(&r);
 }
 
+/* What was committed before is above what is wanted now: it would be skipped by the next owner. */
+static void test_a_moved_position_is_committed_below(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    r.w->log_end[0] = 9;
+    for (int i = 0; i < 5; i++)
+        assert_true(safe_take(r.m, 0));
+    safe_finish(r.m, 0);
+    r.w->now_ms += 5000;
+    safe_time(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "create offsets/t/0 = 5"), 1);
+    safe_seek(r.m, 0, 2);
+    r.w->now_ms += 5000;
+    safe_time(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "setData offsets/t/0 = 2 v0"), 1);
+    assert_true(safe_take(r.m, 0)); /* from there on it rises again, and once only goes back */
+    safe_finish(r.m, 0);
+    r.w->now_ms += 5000;
+    safe_time(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "setData offsets/t/0 = 3 v1"), 1);
+    safe_seek(r.m, 0, 1); /* and what is given back is given back as moved */
+    safe_forget_asked(r.m);
+    unwant(&r);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "multi setData offsets/t/0 = 1 v2"), 1);
+    end(&r);
+}
+
+/* Without the timer a commit of all that is owned takes it back, once; one of before does not. */
+static void test_a_moved_position_is_committed_when_asked(void **state)
+{
+    (void)state;
+    struct rig r;
+    struct zk_safe_config config = safe_world_config();
+    config.auto_commit = false;
+    begin(&r, config);
+    until_owned(&r);
+    r.w->log_end[0] = 9;
+    for (int i = 0; i < 5; i++)
+        assert_true(safe_take(r.m, 0));
+    safe_finish(r.m, 0);
+    struct group_position at = {"t", 0, 5, r.m->held[0].number, 0};
+    struct group_input in = {.type = GROUP_IN_COMMIT, .commit = {&at, 1, true}};
+    safe_feed(r.m, &in);
+    calm(&r, (const char *const[]){"create offsets/t/0 = 5", NULL});
+    safe_seek(r.m, 0, 2);
+    at = (struct group_position){"t", 0, 2, r.m->held[0].number, 1};
+    safe_feed(r.m, &in);
+    calm(&r, (const char *const[]){"setData offsets/t/0 = 2 v0", NULL});
+    safe_feed(r.m, &in);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "offsets/t/0 = "), 0);
+    end(&r);
+}
+
 static void test_commit_of_what_is_not_owned_is_refused(void **state)
 {
     (void)state;
@@ -865,6 +926,8 @@ int main(void)
         cmocka_unit_test(test_read_that_finds_it_gone),
         cmocka_unit_test(test_odd_offset_is_told_and_not_delivered),
         cmocka_unit_test(test_commits_by_version),
+        cmocka_unit_test(test_a_moved_position_is_committed_below),
+        cmocka_unit_test(test_a_moved_position_is_committed_when_asked),
         cmocka_unit_test(test_commit_of_what_is_not_owned_is_refused),
         cmocka_unit_test(test_no_commit_after_the_lease),
         cmocka_unit_test(test_deleted_owner_node_is_lost),

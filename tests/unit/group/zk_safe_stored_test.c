@@ -714,6 +714,26 @@ static void test_evicted_member_commits_first(void **state)
     end(&r);
 }
 
+/* A seek or a reset goes back in both stores. */
+static void test_a_moved_position_is_stored_below(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, COMMIT_TO_BOTH, -1);
+    until_owned(&r);
+    consume(&r, 5);
+    pass_ms(&r, 5000);
+    safe_world_calm(r.w);
+    assert_int_equal(r.w->stored[0], 5);
+    safe_forget_asked(r.m);
+    safe_seek(r.m, 0, 2);
+    pass_ms(&r, 5000);
+    safe_world_calm(r.w);
+    assert_int_equal(r.w->stored[0], 2);
+    assert_int_equal(safe_asked_like(r.m, "setData offsets/t/0 = 2 v0"), 1);
+    end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -743,6 +763,7 @@ int main(void)
         cmocka_unit_test(test_each_hand_over_has_its_time),
         cmocka_unit_test(test_leaving_commits_and_ends_in_time),
         cmocka_unit_test(test_evicted_member_commits_first),
+        cmocka_unit_test(test_a_moved_position_is_stored_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,7 +290,8 @@ static void check_write(struct safe_member *m, const struct zk_op *op)
         struct why why;
         if (zk_offset_read(op->data, &offset, &why) != ZKC_OK)
             broken(w, "a commit that is no number");
-        else if (offset < committed_in_znode(w, parts.partition))
+        else if (offset < committed_in_znode(w, parts.partition) &&
+                 m->held[parts.partition].moves == 0)
             broken(w, "SF5: %s turns the offset of [t,%d] back", m->id, parts.partition);
     }
 }
@@ -349,7 +350,8 @@ static void check_commit(struct safe_member *m, const struct group_output *o)
         if (safe_owner(w, at->partition) != m->session && !w->has_foreigners)
             broken(w, "SF5: %s commits [t,%d] to Kafka without the owner node", m->id,
                    at->partition);
-        if (at->offset < w->stored[at->partition] && !w->has_foreigners)
+        if (at->offset < w->stored[at->partition] && !w->has_foreigners &&
+            m->held[at->partition].moves == 0)
             broken(w, "SF5: %s turns the offset of [t,%d] back in Kafka", m->id, at->partition);
     }
 }
@@ -547,7 +549,7 @@ static void feed_positions(struct safe_member *m)
     size_t n = 0;
     for (int p = 0; p < m->world->partitions; p++)
         if (m->held[p].is_open || m->held[p].is_stopped)
-            list[n++] = (struct group_position){"t", p, m->held[p].finished, m->held[p].number};
+            list[n++] = (struct group_position){"t", p, m->held[p].finished, m->held[p].number, m->held[p].moves};
     struct group_input in = {.type = GROUP_IN_POSITIONS, .positions = {list, n}};
     step(m, &in);
 }
@@ -568,7 +570,7 @@ static void pay(struct safe_member *m)
             h->is_stopped = false;
             more = true;
             struct group_input in = {.type = GROUP_IN_DRAINED,
-                                     .drained = {"t", p, h->number, h->finished}};
+                                     .drained = {"t", p, h->number, h->finished, h->moves}};
             step(m, &in);
         }
     }
@@ -918,9 +920,15 @@ void safe_finish(struct safe_member *m, int p)
         pay(m);
 }
 
+void safe_seek(struct safe_member *m, int p, int64_t offset)
+{
+    m->held[p].next = m->held[p].finished = offset;
+    m->held[p].moves++;
+}
+
 void safe_commit_one(struct safe_member *m, int p, int64_t offset)
 {
-    struct group_position at = {"t", p, offset, 0};
+    struct group_position at = {"t", p, offset, 0, 0};
     struct group_input in = {.type = GROUP_IN_COMMIT, .commit = {&at, 1, false}};
     safe_feed(m, &in);
 }

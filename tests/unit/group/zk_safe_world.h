@@ -31,6 +31,7 @@ struct safe_held {
     int64_t session;
     int64_t next;     /* to hand out */
     int64_t finished; /* next after the last finished; what is between is out */
+    uint32_t moves;   /* safe_seek() */
     int64_t start;
 };
 
@@ -169,6 +170,8 @@ void safe_time(struct safe_member *m);
  * none. And finishes what it has taken. */
 bool safe_take(struct safe_member *m, int p);
 void safe_finish(struct safe_member *m, int p);
+/* A seek, or a reset of an offset that is out of range: commits may go back so far. */
+void safe_seek(struct safe_member *m, int p, int64_t offset);
 void safe_commit_one(struct safe_member *m, int p, int64_t offset);
 
 /* The application polls, should the member be evicted. */

@@ -88,6 +88,7 @@ struct group_input {
             int32_t partition;
             uint64_t claim;   /* number */
             int64_t finished; /* next after what the application has finished; -1: nothing */
+            uint32_t moves;   /* as in group_position */
         } drained;
         struct {
             const struct zk_view *view; /* NULL: the observer is lost; until the next one the member

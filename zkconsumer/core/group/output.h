@@ -39,6 +39,10 @@ struct group_position {
     int32_t partition;
     int64_t offset; /* next to hand out; -1: not known yet. zk_safe: next after what is finished */
     uint64_t claim; /* zk_safe: number of the claim this is of; 0: whatever is owned now */
+    uint32_t moves; /* zk_safe, with a claim: how often the position was set to somewhere else (a
+                     * seek, auto.offset.reset, a start offset of the application's) since the
+                     * claim's gate was opened. At a new number the offset counts as it is, also
+                     * below what was finished before: it is what the application asked for */
 };
 
 /* Where offsets are kept: offsets.storage, dual.commit.enabled. */

@@ -53,12 +53,26 @@ static void known(struct safe_partition *p)
     p->sent_offset = -1;
 }
 
-void safe_want_commit(struct zk_safe *m, struct safe_partition *p, int64_t offset)
+/* Whatever was committed: it may go back. */
+static void commit_as_asked(struct zk_safe *m, struct safe_partition *p, int64_t offset)
 {
-    if (safe_has_stored(m))
+    if (safe_has_stored(m)) {
+        safe_store(p, offset, true);
+    } else {
+        p->is_rewind = offset < p->committed || offset < p->sent_offset;
+        p->to_commit = offset;
+    }
+}
+
+static void want_commit(struct zk_safe *m, struct safe_partition *p, int64_t offset)
+{
+    if (p->is_moved)
+        commit_as_asked(m, p, offset);
+    else if (safe_has_stored(m))
         safe_store(p, offset, false);
     else
         p->to_commit = later(p->to_commit, offset);
+    p->is_moved = false;
 }
 
 /* Goes on from a reset, and writes it back plain so that it is obeyed once. */
@@ -66,6 +80,7 @@ static void obey(struct zk_safe *m, struct safe_partition *p)
 {
     p->finished = p->to_commit = p->committed = p->found_offset;
     p->is_rewind = true;
+    p->is_moved = false;
     if (safe_has_stored(m))
         safe_store_rewind(p, p->found_offset);
 }
@@ -276,11 +291,24 @@ bool safe_probe_part(struct zk_safe *m, const struct safe_partition *p, struct z
 
 /* ---- positions of the application ---- */
 
-static void finished(struct zk_safe *m, struct safe_partition *p, int64_t offset)
+/* Offsets of one place rise; at another place they begin anew, also below: a seek or a reset of an
+ * offset that is out of range means that those messages are wanted again. */
+static void take_position(struct safe_partition *p, int64_t offset, uint32_t moves)
 {
-    p->finished = later(p->finished, offset);
+    if (moves == p->moves) {
+        p->finished = later(p->finished, offset);
+    } else if (offset >= 0) { /* -1: the place is not known yet */
+        p->moves = moves;
+        p->finished = offset;
+        p->is_moved = true;
+    }
+}
+
+void safe_finished(struct zk_safe *m, struct safe_partition *p, int64_t offset, uint32_t moves)
+{
+    take_position(p, offset, moves);
     if (m->config.auto_commit)
-        safe_want_commit(m, p, p->finished);
+        want_commit(m, p, p->finished);
     safe_poke(m, p);
 }
 
@@ -296,9 +324,10 @@ static struct safe_partition *find_claim(const struct zk_safe *m, const struct g
 void safe_positions(struct zk_safe *m, const struct group_input *in)
 {
     for (size_t i = 0; i < in->positions.count; i++) {
-        struct safe_partition *p = find_claim(m, &in->positions.list[i]);
-        if (p && in->positions.list[i].offset >= 0)
-            finished(m, p, in->positions.list[i].offset);
+        const struct group_position *at = &in->positions.list[i];
+        struct safe_partition *p = find_claim(m, at);
+        if (p && at->offset >= 0)
+            safe_finished(m, p, at->offset, at->moves);
     }
     for (size_t i = 0; i < m->partition_count; i++)
         if (m->partitions[i]->is_asked)
@@ -332,17 +361,15 @@ static struct safe_job *job_for(struct zk_safe *m)
     return job;
 }
 
-static void request(struct zk_safe *m, struct safe_partition *p, int64_t offset, bool as_asked)
+static void request(struct zk_safe *m, struct safe_partition *p, const struct group_position *at,
+                    bool as_asked)
 {
-    if (!as_asked) {
-        p->finished = later(p->finished, offset);
-        safe_want_commit(m, p, offset);
-    } else if (safe_has_stored(m)) {
-        safe_store(p, offset, true);
-    } else { /* it may go back */
-        p->is_rewind = offset < p->committed || offset < p->sent_offset;
-        p->to_commit = offset;
+    if (as_asked) {
+        commit_as_asked(m, p, at->offset);
+        return;
     }
+    take_position(p, at->offset, at->moves);
+    want_commit(m, p, at->offset);
 }
 
 /* ZKC_ERR_NOT_OWNED: one of them is not ours. */
@@ -367,7 +394,7 @@ void safe_commit(struct zk_safe *m, const struct group_input *in, struct group_o
             why_set(&job->why, "out of memory");
             break;
         }
-        request(m, p, in->commit.list[i].offset, !in->commit.all_owned);
+        request(m, p, &in->commit.list[i], !in->commit.all_owned);
         safe_poke(m, p);
     }
     struct group_output *o = group_emit(out, GROUP_OUT_COMMIT_QUEUED);

@@ -113,6 +113,7 @@ static void reset(struct safe_partition *p)
     p->began = p->doubled_to = -1;
     p->is_drained = true;
     p->is_void = p->is_asked = p->is_rewind = p->unsure_offset = p->is_told_odd = false;
+    p->is_moved = false;
     p->is_told_refused = false;
     p->must_move = p->is_unwatched = p->is_called = false;
     p->watch_at_ms = INT64_MIN;
@@ -281,6 +282,7 @@ void safe_open(struct zk_safe *m, struct safe_partition *p, int64_t position,
     p->is_drained = p->is_void = p->is_asked = false;
     p->deadline_ms = p->stored.deadline_ms = INT64_MAX;
     p->claim = ++m->claims_made;
+    p->moves = 0;
     struct group_claim claim = {.topic = p->topic->name,
                                 .partition = p->partition,
                                 .thread = p->thread,
@@ -946,9 +948,5 @@ void safe_drained(struct zk_safe *m, const struct group_input *in)
         p->is_lost)
         return; /* of a claim that is forgotten, or void */
     p->is_drained = true;
-    if (in->drained.finished > p->finished)
-        p->finished = in->drained.finished;
-    if (m->config.auto_commit)
-        safe_want_commit(m, p, p->finished);
-    safe_poke(m, p);
+    safe_finished(m, p, in->drained.finished, in->drained.moves);
 }

@@ -143,6 +143,8 @@ struct safe_partition {
     int64_t finished;       /* -1: nothing */
     int64_t to_commit;      /* finished as far as it is to be committed; -1: nothing */
     bool is_rewind;         /* to_commit is written whatever was committed */
+    uint32_t moves;         /* of this claim, as last told (group_position.moves) */
+    bool is_moved;          /* finished was set by one, and was not to be committed since */
     int64_t committed;      /* -1: no node */
     int32_t version;        /* of the offset node; -1: no node */
     bool unsure_offset;     /* reread before anything is written */
@@ -473,7 +475,8 @@ void safe_tell_released(struct zk_safe *m, const struct safe_partition *p, int z
 bool safe_commit_is_due(const struct safe_partition *p);
 
 /* The application is done up to `offset`, which is to be committed. */
-void safe_want_commit(struct zk_safe *m, struct safe_partition *p, int64_t offset);
+/* The application is done with everything below; `moves` as in group_position. */
+void safe_finished(struct zk_safe *m, struct safe_partition *p, int64_t offset, uint32_t moves);
 
 enum safe_foreign { FOREIGN_KEPT, FOREIGN_OBEYED, FOREIGN_IN_KAFKA };
 

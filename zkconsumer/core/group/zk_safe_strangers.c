@@ -159,7 +159,7 @@ static void tell_return(struct zk_safe *m, const struct zk_view *v, struct zk_vi
             continue;
         if (list)
             list[count++] =
-                (struct group_position){p->topic->name, p->partition, p->began, p->claim};
+                (struct group_position){p->topic->name, p->partition, p->began, p->claim, 0};
         set_former(m, p, r);
     }
     if (count == 0)
