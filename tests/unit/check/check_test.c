@@ -243,8 +243,10 @@ static void test_is_told(void **state)
     (void)state;
     struct heard heard = {0};
     struct check *c = check_new(&(struct check_options){hear, &heard});
-    struct trace_event start = {
-        .type = TRACE_M_START, .src = "m1", .m = "m1", .m_start = {"g_1", NULL, 0, "", 1, NULL}};
+    struct trace_event start = {.type = TRACE_M_START,
+                                .src = "m1",
+                                .m = "m1",
+                                .m_start = {"g_1", NULL, 0, "", 1, NULL, false}};
     struct trace_event own = {.type = TRACE_OWN_BEGIN,
                               .src = "m1",
                               .m = "m1",
@@ -288,7 +290,7 @@ static void test_waits_for_its_own_node(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct trace_event events[] = {
-            {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, ""}},
+            {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, "", false}},
             {.type = TRACE_ZK_SESSION, .zk_session = {"open", 0x33, ""}},
             {.type = TRACE_ZK_STATE, .zk_state = {"connected", "zk1"}},
             {.type = TRACE_VIEW, .view = {.hash = 1}},
@@ -332,7 +334,8 @@ static void test_a_session_before_the_start(void **state)
     static const struct topic_partition p = {"t", 0};
     static const struct trace_event run = {.type = TRACE_RUN, .run = {.mode = "zookeeper:safe"}},
                                     start = {.type = TRACE_M_START,
-                                             .m_start = {"g_1", NULL, 0, "", 1, "zookeeper:safe"}},
+                                             .m_start = {"g_1", NULL, 0, "", 1, "zookeeper:safe",
+                                                         false}},
                                     session = {.type = TRACE_ZK_SESSION,
                                                .zk_session = {"open", 0x33, ""}},
                                     lease = {.type = TRACE_LEASE, .lease = {0x33, 100}};
@@ -389,7 +392,7 @@ static void test_stores(void **state)
     static const struct topic_partition p = {"t", 0};
     const struct trace_event begin[] = {
         {.type = TRACE_RUN, .run = {.mode = "zookeeper:safe"}},
-        {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, "zookeeper:safe"}},
+        {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, "zookeeper:safe", false}},
         {.type = TRACE_ZK_SESSION, .zk_session = {"open", 0x33, ""}},
         {.type = TRACE_LEASE, .lease = {0x33, 100000000000ull}},
         {.type = TRACE_ZK_TXN,
@@ -551,7 +554,7 @@ static void test_multi_and_sync(void **state)
          1},
     };
     static const struct trace_event before[] = {
-        {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, ""}},
+        {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, "", false}},
         {.type = TRACE_ZK_SESSION, .zk_session = {"open", 0x33, ""}},
         {.type = TRACE_ZK_STATE, .zk_state = {"connected", "zk1"}},
     };

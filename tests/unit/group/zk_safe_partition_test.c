@@ -686,7 +686,7 @@ static void test_handover_deadline_voids_what_is_out(void **state)
     assert_int_equal(r.m->voided, GROUP_VOID_LATE);
     assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), "1");
     assert_int_equal(safe_owner(r.w, 0), 0);
-    struct group_input late = {.type = GROUP_IN_DRAINED, .drained = {"t", 0, 1, 2}};
+    struct group_input late = {.type = GROUP_IN_DRAINED, .drained = {"t", 0, 1, 2, 0}};
     safe_forget_asked(r.m);
     safe_feed(r.m, &late); /* ignored */
     calm(&r, NOTHING);
