@@ -216,16 +216,26 @@ static size_t count_stored(const struct offset_store *s, const char *const *topi
     return stored;
 }
 
+/* Reads what Kafka keeps, where it may keep something. */
+static enum zkc_err look(struct offset_store *s, struct admin *a, const char *group,
+                         const char *const *topics, size_t topic_count, bool *may_be_kafka,
+                         enum zkc_err *kafka_err)
+{
+    *kafka_err = ZKC_OK;
+    enum zkc_err err = offset_store_may_be_kafka(s, a, may_be_kafka);
+    if (!err && *may_be_kafka)
+        err = offset_store_read(s, a, group, topics, topic_count, kafka_err);
+    return err;
+}
+
 enum cli_exit offset_store_check(struct offset_store *s, struct admin *a, const char *group,
                                  const char *const *topics, size_t topic_count)
 {
     bool may_be_kafka;
-    enum zkc_err kafka_err = ZKC_OK;
+    enum zkc_err kafka_err;
     const char *topic;
     const struct group_partition *first;
-    enum zkc_err err = offset_store_may_be_kafka(s, a, &may_be_kafka);
-    if (!err && may_be_kafka)
-        err = offset_store_read(s, a, group, topics, topic_count, &kafka_err);
+    enum zkc_err err = look(s, a, group, topics, topic_count, &may_be_kafka, &kafka_err);
     if (err)
         return admin_fail(a, err);
     s->is_doubtful = may_be_kafka && kafka_err;
@@ -248,13 +258,11 @@ enum zkc_err offset_store_tell_left(struct offset_store *s, struct admin *a, con
                                     const char *const *topics, size_t topic_count, size_t *left)
 {
     bool may_be_kafka;
-    enum zkc_err kafka_err = ZKC_OK;
+    enum zkc_err kafka_err;
     const char *topic;
     const struct group_partition *first;
     *left = 0;
-    enum zkc_err err = offset_store_may_be_kafka(s, a, &may_be_kafka);
-    if (!err && may_be_kafka)
-        err = offset_store_read(s, a, group, topics, topic_count, &kafka_err);
+    enum zkc_err err = look(s, a, group, topics, topic_count, &may_be_kafka, &kafka_err);
     if (!err && may_be_kafka)
         *left = count_stored(s, topics, topic_count, &topic, &first);
     if (*left)

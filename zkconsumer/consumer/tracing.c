@@ -534,10 +534,10 @@ void tracing_lease(struct tracing *t, int64_t session_id, int64_t end_ms)
     trace_end(t->trace);
 }
 
-static void handed_over(struct tracing *t, const char *ev, const char *topic, int32_t partition,
-                        int64_t offset)
+static void tell_place(struct tracing *t, int level, const char *ev, const char *topic,
+                       int32_t partition, int64_t offset)
 {
-    struct json *j = begin(t, TRACE_ATTEMPTS, ev);
+    struct json *j = begin(t, level, ev);
     if (!j)
         return;
     add_partition(j, topic, partition);
@@ -547,22 +547,17 @@ static void handed_over(struct tracing *t, const char *ev, const char *topic, in
 
 void tracing_processed(struct tracing *t, const char *topic, int32_t partition, int64_t finished)
 {
-    handed_over(t, "processed", topic, partition, finished);
+    tell_place(t, TRACE_ATTEMPTS, "processed", topic, partition, finished);
 }
 
 void tracing_void(struct tracing *t, const char *topic, int32_t partition, int64_t finished)
 {
-    handed_over(t, "void", topic, partition, finished);
+    tell_place(t, TRACE_ATTEMPTS, "void", topic, partition, finished);
 }
 
 void tracing_moved(struct tracing *t, const char *topic, int32_t partition, int64_t offset)
 {
-    struct json *j = begin(t, TRACE_STATES, "moved");
-    if (!j)
-        return;
-    add_partition(j, topic, partition);
-    json_int(j, "o", offset);
-    trace_end(t->trace);
+    tell_place(t, TRACE_STATES, "moved", topic, partition, offset);
 }
 
 static void on_delivered(const struct claim *claim, const struct delivered *run, void *user)
