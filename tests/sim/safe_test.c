@@ -23,6 +23,11 @@
     (((1u << SIM_FAULT_KIND_COUNT) - 1) &                                                          \
      ~(1u << SIM_TOPIC | 1u << SIM_EXPIRE | 1u << SIM_DELAY_WATCH))
 
+/* Which rule partitions are assigned by; UNEVEN: round robin, and not all members have all topics;
+ * MIXED: some members declare rendezvous, so that the group goes by it while the others are away.
+ */
+enum rules { OF_SEED, UNEVEN, RENDEZVOUS, MIXED };
+
 /* Seeds that found something once. */
 static const uint64_t ONCE_FAILED[] = {5,       25,      1343,    1001504, 1001954,
                                        1044359, 1050872, 2236353, 2338291};
@@ -35,7 +40,7 @@ struct run {
     unsigned wanted;                            /* these, besides what the seed says */
     unsigned bugs;                              /* enum zk_safe_bug */
     enum { ANYTHING, LEASES, FOLLOWERS } about; /* FOLLOWERS: leases, by servers' links alone */
-    bool is_uneven; /* round robin, and not all members have all topics */
+    enum rules rules;
     bool is_stable, wants_story;
     uint64_t decisions; /* that C7 could follow */
     char first[300];
@@ -83,6 +88,32 @@ static void draw_uneven(uint64_t seed, struct sim_member_plan *members, size_t c
         members[i].config.safe.strategy = ZK_SAFE_ROUNDROBIN;
         members[i].config.skips_topics = i ? (uint32_t)stream_below(&chance, 3) : 0;
     }
+}
+
+/* Of six seeds one goes by rendezvous and one is mixed, the others by `auto`; so do those that
+ * found something. A stream of its own: the rest of the world is as it was. */
+static enum rules rules_of_seed(uint64_t seed)
+{
+    struct stream chance = stream_of(seed, "safe", "rules");
+    for (size_t i = 0; i < sizeof ONCE_FAILED / sizeof *ONCE_FAILED; i++)
+        if (ONCE_FAILED[i] == seed)
+            return OF_SEED;
+    switch (stream_below(&chance, 6)) {
+    case 0: return RENDEZVOUS;
+    case 1: return MIXED;
+    default: return OF_SEED;
+    }
+}
+
+static void draw_rules(uint64_t seed, enum rules rules, struct sim_member_plan *members,
+                       size_t count)
+{
+    struct stream chance = stream_of(seed, "safe", "mixed");
+    if (rules == UNEVEN)
+        draw_uneven(seed, members, count);
+    for (size_t i = 0; i < count; i++)
+        if (rules == RENDEZVOUS || (rules == MIXED && stream_below(&chance, 4)))
+            members[i].config.safe.strategy = ZK_SAFE_RENDEZVOUS;
 }
 
 /* Faults that chance alone brings together too rarely. */
@@ -269,7 +300,7 @@ static unsigned parts_of(const struct run *r)
     for (size_t i = 0; i < sizeof ONCE_FAILED / sizeof *ONCE_FAILED; i++)
         if (ONCE_FAILED[i] == r->seed)
             return r->wanted;
-    if (r->about != ANYTHING || r->is_uneven)
+    if (r->about != ANYTHING || r->rules == UNEVEN)
         return r->wanted;
     unsigned parts = r->wanted;
     parts |= stream_below(&chance, 4) ? 0 : IN_KAFKA;
@@ -309,10 +340,10 @@ static void run(struct run *r)
     c.member_count = 2 + stream_below(&chance, MEMBERS_MAX - 1);
     for (size_t i = 0; i < c.member_count; i++)
         draw_member(&chance, &members[i], i, r->bugs, ids[i]);
-    if (r->is_uneven) {
+    if (r->rules == UNEVEN)
         c.topic_count = 2;
-        draw_uneven(r->seed, members, c.member_count);
-    }
+    draw_rules(r->seed, r->rules == OF_SEED ? rules_of_seed(r->seed) : r->rules, members,
+               c.member_count);
     if (parts & IN_KAFKA)
         draw_offsets(r->seed, members, c.member_count);
     if (parts & OBSERVED)
@@ -480,19 +511,32 @@ static void test_worlds_about_leases_are_clean(void **state)
     }
 }
 
-/* Who subscribes to other topics than the rest stops nobody, and every decision is the rule's. */
-static void test_uneven_round_robin(void **state)
+/* Every decision is the rule's. */
+static void expect_rules(enum rules rules, uint64_t seeds)
 {
-    uint64_t one = number_from("SIM_SEED", 0), count = number_from("SIM_SEEDS", 100) / 4 + 1;
-    (void)state;
+    uint64_t one = number_from("SIM_SEED", 0);
     if (getenv("SIM_BUG") || getenv("SIM_STATE"))
         return;
-    for (uint64_t seed = one ? one : 1; seed < (one ? one + 1 : 1 + count); seed++) {
-        struct run r = {.seed = seed, .is_uneven = true};
+    for (uint64_t seed = one ? one : 1; seed < (one ? one + 1 : 1 + seeds); seed++) {
+        struct run r = {.seed = seed, .rules = rules};
         run_clean(&r);
         if (!r.decisions)
             fail_msg("SIM_SEED=%llu: no decision was followed", (unsigned long long)seed);
     }
+}
+
+/* Who subscribes to other topics than the rest stops nobody. */
+static void test_uneven_round_robin(void **state)
+{
+    (void)state;
+    expect_rules(UNEVEN, number_from("SIM_SEEDS", 100) / 4 + 1);
+}
+
+static void test_rendezvous(void **state)
+{
+    (void)state;
+    expect_rules(RENDEZVOUS, number_from("SIM_SEEDS", 100) / 8 + 1);
+    expect_rules(MIXED, number_from("SIM_SEEDS", 100) / 8 + 1);
 }
 
 /* The test of the test. A claim told by its text does no harm while the registration is told by its
@@ -556,6 +600,7 @@ int main(void)
         cmocka_unit_test(test_a_long_run),
         cmocka_unit_test(test_worlds_about_leases_are_clean),
         cmocka_unit_test(test_uneven_round_robin),
+        cmocka_unit_test(test_rendezvous),
         cmocka_unit_test(test_planted_bugs_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
