@@ -1,8 +1,9 @@
 /* Groups in safe mode in seeds of chaos, then healing: no MUST is violated, and everything settles;
  * each planted bug is found. SIM_SEED=n runs one seed and tells its story, SIM_SEEDS=n so many
  * (default 100), SIM_FIRST=n from which on, SIM_BUG=n one of the bugs, SIM_PARTS=n worlds with
- * these parts (PARTS below) whatever the seed says. With SIM_STATE=FILE a long run goes on where it
- * was stopped: the file says up to where it came, and which seeds failed. */
+ * these parts (PARTS below) whatever the seed says, SIM_ABOUT=n worlds about this. With
+ * SIM_STATE=FILE a long run goes on where it was stopped: the file says up to where it came, and
+ * which seeds failed. */
 #include "study/check/check.h"
 #include "study/sim/kernel.h"
 #include "study/sim/story.h"
@@ -16,6 +17,7 @@
 #define DRAMAS_MAX  8
 #define SERVERS     3
 #define BROKERS     3 /* sim_config_init() */
+#define TICK_NS     (2 * SIM_S)
 
 /* What breaks what safe mode assumes of ZooKeeper is left out: a session that somebody else closes,
  * and answers that overtake notifications. */
@@ -32,14 +34,27 @@ enum rules { OF_SEED, UNEVEN, RENDEZVOUS, MIXED };
 static const uint64_t ONCE_FAILED[] = {5,       25,      1343,    1001504, 1001954,
                                        1044359, 1050872, 2236353, 2338291};
 
+static bool has_once_failed(uint64_t seed)
+{
+    for (size_t i = 0; i < sizeof ONCE_FAILED / sizeof *ONCE_FAILED; i++)
+        if (ONCE_FAILED[i] == seed)
+            return true;
+    return false;
+}
+
 /* PARTS: what some worlds have besides. */
-enum { IN_KAFKA = 1 << 0, OBSERVED = 1 << 1 };
+enum { IN_KAFKA = 1 << 0, OBSERVED = 1 << 1, WIDE_CLOCKS = 1 << 2 };
+#define CLOCK_PPM_MAX 20000 /* of a member against the leader's: docs/safe-mode.md, A4 */
+
+/* What a world is about: anything, or leases alone. FOLLOWERS: by servers' links alone; CLOCKS: of
+ * members whose clocks run as wrong as they may. */
+enum about { ANYTHING, LEASES, FOLLOWERS, CLOCKS };
 
 struct run {
     uint64_t seed, hash, violations;
-    unsigned wanted;                            /* these, besides what the seed says */
-    unsigned bugs;                              /* enum zk_safe_bug */
-    enum { ANYTHING, LEASES, FOLLOWERS } about; /* FOLLOWERS: leases, by servers' links alone */
+    unsigned wanted; /* these, besides what the seed says */
+    unsigned bugs;   /* enum zk_safe_bug */
+    enum about about;
     enum rules rules;
     bool is_stable, wants_story;
     uint64_t decisions; /* that C7 could follow */
@@ -95,9 +110,8 @@ static void draw_uneven(uint64_t seed, struct sim_member_plan *members, size_t c
 static enum rules rules_of_seed(uint64_t seed)
 {
     struct stream chance = stream_of(seed, "safe", "rules");
-    for (size_t i = 0; i < sizeof ONCE_FAILED / sizeof *ONCE_FAILED; i++)
-        if (ONCE_FAILED[i] == seed)
-            return OF_SEED;
+    if (has_once_failed(seed))
+        return OF_SEED;
     switch (stream_below(&chance, 6)) {
     case 0: return RENDEZVOUS;
     case 1: return MIXED;
@@ -114,6 +128,17 @@ static void draw_rules(uint64_t seed, enum rules rules, struct sim_member_plan *
     for (size_t i = 0; i < count; i++)
         if (rules == RENDEZVOUS || (rules == MIXED && stream_below(&chance, 4)))
             members[i].config.safe.strategy = ZK_SAFE_RENDEZVOUS;
+}
+
+/* Clocks that run as wrong as docs/safe-mode.md (A4) lets them, a third of them exactly so. */
+static void draw_clocks(uint64_t seed, struct sim_member_plan *members, size_t count)
+{
+    struct stream chance = stream_of(seed, "safe", "rates");
+    for (size_t i = 0; i < count; i++) {
+        int32_t ppm = (int32_t)stream_below(&chance, 2 * CLOCK_PPM_MAX + 1) - CLOCK_PPM_MAX;
+        bool is_worst = stream_below(&chance, 3) == 0;
+        members[i].config.clock_ppm = !is_worst ? ppm : ppm < 0 ? -CLOCK_PPM_MAX : CLOCK_PPM_MAX;
+    }
 }
 
 /* Faults that chance alone brings together too rarely. */
@@ -185,6 +210,20 @@ static void draw_lease_drama(struct stream *chance, struct drama *d, size_t memb
                            .dir = is_one_way ? SIM_OUT : SIM_BOTH,
                            .for_ns = 5 * SIM_S + stream_below(chance, 15 * SIM_S)};
     d->count = 2;
+}
+
+/* What the margin of a lease is for: a session that began so shortly before a tick that it ends as
+ * early as it may, and of whose member the leader has not heard again, for the link is cut before
+ * the ping of that tick. The ticks are those of zk3, which leads at first. */
+static void draw_clock_drama(uint64_t seed, struct stream *chance, struct drama *d)
+{
+    struct stream phase = stream_of(seed, "zk3", "tick");
+    uint64_t tick = stream_below(&phase, TICK_NS) + TICK_NS * (7 + stream_below(chance, 22));
+    uint64_t start = tick - 20 * SIM_MS - stream_below(chance, 60 * SIM_MS);
+    uint64_t crash = start - 10 * SIM_S * stream_below(chance, 2) - SIM_S;
+    d->faults[d->count++] = fault_at(crash, SIM_CRASH, d->who, start - crash);
+    d->faults[d->count++] =
+        fault_at(tick - stream_below(chance, 15 * SIM_MS), SIM_CUT, d->who, 8 * SIM_S);
 }
 
 /* A member restarts at once, and another does not see its old registration go and the new one come
@@ -268,13 +307,17 @@ static void draw_observer_drama(struct stream *chance, struct drama *d, unsigned
     f->value_ns = stream_below(chance, 4 * SIM_S);
 }
 
-static void draw_drama(struct stream *chance, struct drama *d, size_t members, bool is_about_leases,
-                       bool is_of_followers)
+static void draw_drama(uint64_t seed, struct stream *chance, struct drama *d, size_t members,
+                       bool is_about_leases, enum about about)
 {
     *d = (struct drama){0};
     snprintf(d->who, sizeof d->who, "m%u", 1 + (unsigned)stream_below(chance, members));
+    if (about == CLOCKS && stream_below(chance, 4)) {
+        draw_clock_drama(seed, chance, d);
+        return;
+    }
     if (is_about_leases) {
-        draw_lease_drama(chance, d, members, is_of_followers);
+        draw_lease_drama(chance, d, members, about == FOLLOWERS);
         return;
     }
     switch (stream_below(chance, 4)) {
@@ -297,15 +340,26 @@ static unsigned parts_of(const struct run *r)
     struct stream chance = stream_of(r->seed, "safe", "parts");
     if (getenv("SIM_PARTS"))
         return (unsigned)number_from("SIM_PARTS", 0);
-    for (size_t i = 0; i < sizeof ONCE_FAILED / sizeof *ONCE_FAILED; i++)
-        if (ONCE_FAILED[i] == r->seed)
-            return r->wanted;
-    if (r->about != ANYTHING || r->rules == UNEVEN)
+    if (has_once_failed(r->seed))
         return r->wanted;
+    struct stream clocks = stream_of(r->seed, "safe", "clocks");
     unsigned parts = r->wanted;
+    parts |= stream_below(&clocks, 2) || r->about == CLOCKS ? WIDE_CLOCKS : 0;
+    if (r->about != ANYTHING || r->rules == UNEVEN)
+        return parts;
     parts |= stream_below(&chance, 4) ? 0 : IN_KAFKA;
     parts |= stream_below(&chance, 4) ? 0 : OBSERVED;
     return parts;
+}
+
+/* Of eight seeds one each is about leases, followers and clocks. */
+static enum about about_of_seed(uint64_t seed)
+{
+    static const enum about abouts[8] = {LEASES, FOLLOWERS, CLOCKS};
+    struct stream chance = stream_of(seed, "safe", "about");
+    if (getenv("SIM_ABOUT"))
+        return (enum about)number_from("SIM_ABOUT", 0);
+    return has_once_failed(seed) ? ANYTHING : abouts[stream_below(&chance, 8)];
 }
 
 static void run(struct run *r)
@@ -344,6 +398,8 @@ static void run(struct run *r)
         c.topic_count = 2;
     draw_rules(r->seed, r->rules == OF_SEED ? rules_of_seed(r->seed) : r->rules, members,
                c.member_count);
+    if (parts & WIDE_CLOCKS)
+        draw_clocks(r->seed, members, c.member_count);
     if (parts & IN_KAFKA)
         draw_offsets(r->seed, members, c.member_count);
     if (parts & OBSERVED)
@@ -354,7 +410,7 @@ static void run(struct run *r)
     c.faults = faults;
     c.fault_count = swarm.count;
     for (size_t i = 0; i < DRAMAS_MAX; i++) {
-        draw_drama(&chance, &dramas[i], c.member_count, is_about_leases, r->about == FOLLOWERS);
+        draw_drama(r->seed, &chance, &dramas[i], c.member_count, is_about_leases, r->about);
         memcpy(&faults[c.fault_count], dramas[i].faults,
                dramas[i].count * sizeof *dramas[i].faults);
         c.fault_count += dramas[i].count;
@@ -413,7 +469,8 @@ static void expect_clean_run(struct run r)
 
 static void expect_clean(uint64_t seed, bool wants_story)
 {
-    expect_clean_run((struct run){.seed = seed, .wants_story = wants_story});
+    expect_clean_run(
+        (struct run){.seed = seed, .about = about_of_seed(seed), .wants_story = wants_story});
 }
 
 /* ---- long runs ---- */
@@ -457,7 +514,8 @@ static void progress_write(const struct progress *p)
 
 static void run_kept(struct progress *p)
 {
-    struct run r = {.seed = p->next++};
+    struct run r = {.seed = p->next, .about = about_of_seed(p->next)};
+    p->next++;
     run(&r);
     if (!r.violations && r.is_stable)
         return;
@@ -508,6 +566,7 @@ static void test_worlds_about_leases_are_clean(void **state)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         expect_clean_run((struct run){.seed = seed, .about = LEASES});
         expect_clean_run((struct run){.seed = seed, .about = FOLLOWERS});
+        expect_clean_run((struct run){.seed = seed, .about = CLOCKS});
     }
 }
 
@@ -553,6 +612,7 @@ static void test_planted_bugs_are_found(void **state)
         {ZK_SAFE_BUG_LEASE_FROM_LAST_PROBE, "lease from the last probe", LEASES, 0},
         {ZK_SAFE_BUG_LEASE_ONE_WRITE, "probes of one write", FOLLOWERS, 0},
         {ZK_SAFE_BUG_LEASE_ON_READ, "lease on a follower's read", LEASES, 0},
+        {ZK_SAFE_BUG_LEASE_WITHOUT_MARGIN, "lease without a margin", CLOCKS, 0},
         {ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION, "commit retried in a new session", ANYTHING, 0},
         {ZK_SAFE_BUG_CLAIM_BY_TEXT | ZK_SAFE_BUG_REGISTRATION_BY_TEXT,
          "claim and registration told by text", ANYTHING, 0},

@@ -188,6 +188,7 @@ static void test_planted_bugs(void **state)
         {0, 2000 + S - MARGIN},
         {ZK_SAFE_BUG_LEASE_FROM_RECEIPT, 4201 + S - MARGIN},
         {ZK_SAFE_BUG_LEASE_FROM_LAST_PROBE, 4001 + S - MARGIN},
+        {ZK_SAFE_BUG_LEASE_WITHOUT_MARGIN, 2000 + S},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct lease l = fresh(ZK_FENCE_LEASE, cases[i].bug);

@@ -15,7 +15,7 @@ static const char *const bug_names[ZK_SAFE_BUG_COUNT] = {
     "lease-on-read",         "commit-in-new-session", "claim-by-text",
     "registration-by-text",  "registrations-by-name", "view-without-self",
     "unresolved-forgotten",  "release-before-drain",  "store-after-lease",
-    "release-before-stored", "error-is-no-offset",
+    "release-before-stored", "error-is-no-offset",    "lease-without-margin",
 };
 
 const char *zk_safe_bug_name(unsigned number)
@@ -31,7 +31,10 @@ void lease_init(struct lease *l, enum zk_fence fence, unsigned bugs)
 
 static void extend(struct lease *l, int64_t from_ms)
 {
-    int64_t end = from_ms + l->timeout_ms - l->timeout_ms / RATE_DIVISOR - GRAIN_MS;
+    int64_t margin = l->timeout_ms / RATE_DIVISOR + GRAIN_MS;
+    if (l->bugs & ZK_SAFE_BUG_LEASE_WITHOUT_MARGIN)
+        margin = 0;
+    int64_t end = from_ms + l->timeout_ms - margin;
     if (end > l->end_ms)
         l->end_ms = end;
 }

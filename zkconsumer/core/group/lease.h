@@ -48,8 +48,9 @@ enum zk_safe_bug {
     ZK_SAFE_BUG_STORE_AFTER_LEASE = 1 << 11,     /* commits to Kafka do not ask for the lease */
     ZK_SAFE_BUG_RELEASE_BEFORE_STORED = 1 << 12, /* a release does not wait for Kafka */
     ZK_SAFE_BUG_ERROR_IS_NO_OFFSET = 1 << 13,    /* Kafka's refusal counts as "nothing stored" */
+    ZK_SAFE_BUG_LEASE_WITHOUT_MARGIN = 1 << 14,  /* clocks are taken to run alike */
 };
-#define ZK_SAFE_BUG_COUNT 14
+#define ZK_SAFE_BUG_COUNT 15
 
 /* The name of the bug of this number, as in --plant: "lease-from-receipt", ... Static. */
 const char *zk_safe_bug_name(unsigned number);
