@@ -160,9 +160,9 @@ static const struct zk_answer *ask_op(struct session *s, enum zk_do what, const 
     return a;
 }
 
-static const char *attach(struct session *s, struct zk_server *server, int32_t timeout_ms)
+static struct zk_request *begin_attach(struct session *s, struct zk_server *server,
+                                       int32_t timeout_ms)
 {
-    struct table *t = s->table;
     if (s->conn)
         conn_close(s->conn, &s->node);
     s->is_cut = s->has_sent = false;
@@ -171,6 +171,13 @@ static const char *attach(struct session *s, struct zk_server *server, int32_t t
     r->session = s->id;
     r->zxid = s->zxid;
     r->timeout_ms = timeout_ms;
+    return r;
+}
+
+static const char *attach(struct session *s, struct zk_server *server, int32_t timeout_ms)
+{
+    struct table *t = s->table;
+    struct zk_request *r = begin_attach(s, server, timeout_ms);
     const struct zk_answer *a = ask(s, r);
     if (!a)
         return "refused";
@@ -441,6 +448,9 @@ static void run_servers(struct table *t, char **words, size_t count)
         struct node *a = &server_named(t, words[2])->node, *b = &server_named(t, words[3])->node;
         net_cut(&t->net, a, b, true);
         net_cut(&t->net, b, a, true);
+    } else if (strcmp(op, "hold") == 0 || strcmp(op, "pass") == 0) {
+        net_cut(&t->net, &server_named(t, words[2])->node, &server_named(t, words[3])->node,
+                strcmp(op, "hold") == 0);
     } else if (strcmp(op, "heal") == 0) {
         net_heal(&t->net);
     } else if (strcmp(op, "kill") == 0) {
@@ -467,15 +477,42 @@ static void run_ping(struct session *s)
     say(s->table, "%s", a && a->type == MSG_ZK_PONG ? "ok" : "not answered");
 }
 
+/* What was sent has come to where it is held. */
+static void let_pass(struct table *t)
+{
+    uint64_t until = t->kernel.now_ns + 100 * SIM_MS;
+    while (kernel_next_ns(&t->kernel) < until)
+        kernel_run_one(&t->kernel);
+}
+
+/* A number before the operation: a transaction of so many. */
 static void run_send(struct session *s, char **words, size_t count)
 {
     struct zk_request *r = new_request(s, MSG_ZK_REQUEST);
     bool watch = false;
-    r->write = write_of(s->table, words, count, &watch);
-    r->what = r->write.what;
+    uint32_t times = (uint32_t)atoi(words[0]);
+    if (times) {
+        r->what = ZK_DO_MULTI;
+        r->writes = pool_take(&s->table->pool, times * sizeof *r->writes);
+        for (; r->count < times; r->count++)
+            r->writes[r->count] = write_of(s->table, words + 1, count - 1, &watch);
+    } else {
+        r->write = write_of(s->table, words, count, &watch);
+        r->what = r->write.what;
+    }
     s->has_sent = true;
     conn_send(s->conn, &s->node, r);
+    let_pass(s->table);
     say(s->table, "ok");
+}
+
+static void run_try(struct session *s, const char *server)
+{
+    struct table *t = s->table;
+    struct zk_request *r = begin_attach(s, server_named(t, server), t->timeout_ms);
+    conn_send(s->conn, &s->node, r);
+    let_pass(t);
+    say(t, "ok");
 }
 
 static void run_wait(struct session *s)
@@ -506,6 +543,8 @@ static void run_line(struct table *t, char **words, size_t count)
         conn_close(s->conn, &s->node);
         s->conn = NULL;
         say(t, "ok");
+    } else if (strcmp(op, "try") == 0) {
+        run_try(s, words[2]);
     } else if (strcmp(op, "expire") == 0) {
         run_expire(s);
     } else if (strcmp(op, "close") == 0) {

@@ -2,6 +2,7 @@
 
     servers = Ensemble(t, "3.8", 3, can_cut=True)    # starts them; numbers from 1
     servers.cut(1, 3)                     # connections stay, nothing passes between 1 and 3, until heal
+    servers.hold(1, 3)                    # what 1 sends to 3 waits, until release
     servers.kill(3); servers.start(3)
 """
 from . import jars, versions
@@ -61,6 +62,13 @@ class Ensemble:
     def cut(self, a, b):
         for proxy, label in self._ways(a, b):
             proxy.hole(label)
+
+    def hold(self, source, target):
+        """It passes as one piece later, if there are pings to go before it."""
+        self._proxies[target][0].hole(str(source), "up")
+
+    def release(self, source, target):
+        self._proxies[target][0].release(str(source))
 
     def heal(self):
         for pair in self._proxies.values():

@@ -7,6 +7,7 @@
     proxy.refuse("m1")                  # ... and new ones are closed as well, until heal
     proxy.hole("m1")                    # connections stay, nothing passes (direction: both, up, down),
                                         # until heal, which closes them, as when the peer has gone
+    proxy.release("m1")                 # ends a hole as if nothing had been: what waited passes
     proxy.delay("m1", 200)              # each request waits 200 ms (0: no more)
     proxy.hold("m1", "create", "/a")    # the next such request, and all behind it, wait for go
     proxy.cut_on("m1", "create", "/a", after=True)    # the next such request is carried out by the
@@ -206,6 +207,9 @@ class Proxy:
                 self._close_links(label, "heal")
                 del self.holes[label]
         self._do(mend)
+
+    def release(self, label):
+        self._do(lambda: self.holes.pop(label, None))
 
     def delay(self, label, pause_ms, op=None):
         self._do(lambda: self.delays.update({label: (pause_ms, op)}))

@@ -3,12 +3,15 @@ it is written) against real servers."""
 import shlex
 import socket
 import struct
+import time
 
 from .zkwire import ERRORS, EVENTS, Reader
 
 _OPS = {"create": 1, "delete": 2, "exists": 3, "get": 4, "set": 5, "sync": 9, "children": 12,
         "check": 13, "multi": 14}
 _TIMEOUT_S = 20
+_TICK_S = 0.4  # of an ensemble with faults
+_PASSES_S = 0.1  # what was sent has come to where it is held
 _ACL = struct.pack(">ii", 1, 31) + b"".join(struct.pack(">i", len(x)) + x
                                             for x in (b"world", b"anyone"))
 
@@ -28,6 +31,7 @@ class Session:
         self.link = None
         self.xid = 0
         self.zxid = 0
+        self.sent = set()  # without waiting for the answer
         self.events = []
         self.watches = {"data": [], "exist": [], "child": []}
 
@@ -49,9 +53,7 @@ class Session:
     def attach(self, server, timeout_ms):
         """"refused" while the server does not serve."""
         try:
-            self.link = socket.create_connection(("127.0.0.1", self.case.port(server)), _TIMEOUT_S)
-            self._send(struct.pack(">iqiq", 0, self.zxid, timeout_ms, self.id) +
-                       _buffer(self.password))
+            self.ask_to_attach(server, timeout_ms)
             reader = self._frame()
         except ConnectionError:
             return "refused"
@@ -68,6 +70,10 @@ class Session:
             self._send(struct.pack(">iiq", -8, 101, self.zxid) + b"".join(lists))
         return "same" if was else "new"
 
+    def ask_to_attach(self, server, timeout_ms):
+        self.link = socket.create_connection(("127.0.0.1", self.case.port(server)), _TIMEOUT_S)
+        self._send(struct.pack(">iqiq", 0, self.zxid, timeout_ms, self.id) + _buffer(self.password))
+
     def drop(self):
         self.link.close()
 
@@ -82,7 +88,7 @@ class Session:
             xid = reader.int()
             if xid == -1:
                 self._event(reader)
-            elif xid != -8:
+            elif xid != -8 and xid not in self.sent:
                 zxid, error = reader.long(), reader.int()
                 assert xid == self.xid, (xid, self.xid)
                 self.zxid = max(self.zxid, zxid)
@@ -101,6 +107,7 @@ class Session:
     def send(self, number, body):
         """Without waiting for the answer."""
         self.xid += 1
+        self.sent.add(self.xid)
         self._send(struct.pack(">ii", self.xid, number) + body)
 
     def wait_for_end(self):
@@ -207,7 +214,10 @@ class Case:
         if op == "ping":
             return session.ping()
         if op == "send":
-            session.send(_OPS[rest[0]], self._body(rest[0], rest[1:]))
+            return self._sent(session, rest)
+        if op == "try":
+            session.ask_to_attach(self.server(rest[0]), self.timeout_ms)
+            time.sleep(_PASSES_S)
             return "ok"
         if op == "wait":
             return session.wait_for_end()
@@ -230,9 +240,24 @@ class Case:
             return self._multi(session, rest)
         return self._single(session, op, rest)
 
+    def _sent(self, session, words):
+        if words[0].isdigit():
+            times, words = int(words[0]), words[1:]
+            part = struct.pack(">ibi", _OPS[words[0]], 0, -1) + self._body(words[0], words[1:])
+            session.send(_OPS["multi"], part * times + struct.pack(">ibi", -1, 1, -1))
+        else:
+            session.send(_OPS[words[0]], self._body(words[0], words[1:]))
+        time.sleep(_PASSES_S)
+        return "ok"
+
     def _servers(self, op, numbers):
         if op == "cut":
             self.ensemble.cut(*numbers)
+        elif op == "hold":
+            self.ensemble.hold(*numbers)
+            time.sleep(_TICK_S)  # a ping at least is to go before what comes now
+        elif op == "pass":
+            self.ensemble.release(*numbers)
         elif op == "heal":
             self.ensemble.heal()
         elif op == "kill":
