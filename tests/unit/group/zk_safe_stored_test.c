@@ -715,6 +715,38 @@ static void test_evicted_member_commits_first(void **state)
 }
 
 /* A seek or a reset goes back in both stores. */
+/* A search that a session takes with it is made again in the next: the offset manager's here, the
+ * leader's below. */
+static void evicted_in_a_search(enum group_lane lane)
+{
+    struct rig r;
+    struct zk_safe_config config = config_of(COMMIT_TO_KAFKA);
+    config.poll_limit_ms = 2000;
+    begin_with(&r, config, 0);
+    while (!safe_swallow(r.m, lane))
+        assert_true(safe_read(r.m) || safe_serve(r.m) || safe_serve_kafka(r.m));
+    r.m->is_polling = false;
+    pass_ms(&r, 2000);
+    safe_world_calm(r.w);
+    assert_string_equal(zk_safe_state_name(r.m->machine), "evicted");
+    r.m->is_polling = true;
+    safe_poll(r.m);
+    safe_connect(r.m);
+    int lists = r.m->broker_lists;
+    safe_world_calm(r.w);
+    assert_true(safe_gate_is_open(r.m, 0));
+    if (lane == GROUP_LANE_FINDER)
+        assert_true(r.m->broker_lists > lists);
+    end(&r);
+}
+
+static void test_evicted_in_a_search(void **state)
+{
+    (void)state;
+    evicted_in_a_search(GROUP_LANE_OFFSETS);
+    evicted_in_a_search(GROUP_LANE_FINDER);
+}
+
 static void test_a_moved_position_is_stored_below(void **state)
 {
     (void)state;
@@ -763,6 +795,7 @@ int main(void)
         cmocka_unit_test(test_each_hand_over_has_its_time),
         cmocka_unit_test(test_leaving_commits_and_ends_in_time),
         cmocka_unit_test(test_evicted_member_commits_first),
+        cmocka_unit_test(test_evicted_in_a_search),
         cmocka_unit_test(test_a_moved_position_is_stored_below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

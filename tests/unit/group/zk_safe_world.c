@@ -549,7 +549,8 @@ static void feed_positions(struct safe_member *m)
     size_t n = 0;
     for (int p = 0; p < m->world->partitions; p++)
         if (m->held[p].is_open || m->held[p].is_stopped)
-            list[n++] = (struct group_position){"t", p, m->held[p].finished, m->held[p].number, m->held[p].moves};
+            list[n++] = (struct group_position){"t", p, m->held[p].finished, m->held[p].number,
+                                                m->held[p].moves};
     struct group_input in = {.type = GROUP_IN_POSITIONS, .positions = {list, n}};
     step(m, &in);
 }
@@ -834,6 +835,21 @@ void safe_stall(struct safe_member *m)
 {
     if (m->machine && m->is_connected)
         m->is_stalled = true;
+}
+
+bool safe_swallow(struct safe_member *m, enum group_lane lane)
+{
+    struct safe_message **at = &m->requests;
+    while (*at && (*at)->lane != lane)
+        at = &(*at)->next;
+    struct safe_message *x = *at;
+    if (!x)
+        return false;
+    *at = x->next;
+    if (m->requests_end == &x->next)
+        m->requests_end = at;
+    free_message(x);
+    return true;
 }
 
 void safe_expire(struct safe_member *m)

@@ -158,6 +158,10 @@ void safe_cut(struct safe_member *m);
 /* Nothing gets through any more, and nobody notices. */
 void safe_stall(struct safe_member *m);
 
+/* The operation in this lane gets no answer, as one that is under way when a session is closed.
+ * False: there is none on its way to the server. */
+bool safe_swallow(struct safe_member *m, enum group_lane lane);
+
 /* The server ends the session. */
 void safe_expire(struct safe_member *m);
 

@@ -116,6 +116,12 @@ void lanes_resend(struct lane *lanes, struct group_outputs *out)
             emit_op(&lanes[i], (enum group_lane)i, out);
 }
 
+void lanes_park(struct lane *lanes)
+{
+    for (int i = 0; i < GROUP_LANE_COUNT; i++)
+        lanes[i].parked = lanes[i].busy;
+}
+
 void lane_abandon(struct lane *lane)
 {
     lane->busy = false;

@@ -384,6 +384,9 @@ bool lane_answered(struct lane *lane, uint32_t seq, int zk_rc);
 /* Sends again what is parked. Call when a connection is there. */
 void lanes_resend(struct lane *lanes, struct group_outputs *out);
 
+/* What was sent in a session that is over may never be answered: it is for the next connection. */
+void lanes_park(struct lane *lanes);
+
 /* An operation that failed without a word of a lost connection is sent again after this pause. */
 #define GROUP_RESEND_MS 100
 

@@ -55,6 +55,7 @@ void safe_session_over(struct zk_safe *m, const char *why, struct group_outputs 
     m->session_id = 0;
     m->lease_told_ms = INT64_MIN;
     safe_forget_sent(m);
+    lanes_park(m->lanes);
     safe_stored_lost(m, out);
     m->holds_claims = false;
     safe_lose_all(m);
