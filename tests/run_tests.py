@@ -225,8 +225,9 @@ def report(totals):
     for name, reason in totals.skipped:
         print("skipped %s: %s" % (name, reason))
     for name, output in totals.unsteady:
+        cause = max(output.find("Traceback"), 0)  # the logs come behind it
         print("\n---- FAILED FIRST, passed when run again alone: %s\n%s" % (
-            name, output.rstrip()[-4000:]))
+            name, output[cause:cause + 4000].rstrip()))
     for name, output in totals.failed:
         print("\n---- FAILED %s\n%s" % (name, output.rstrip()))
     if totals.failed:

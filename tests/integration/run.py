@@ -10,6 +10,7 @@ Exit codes: 0 passed, 1 failed, 77 skipped, 2 usage. A failed test's folder, wit
 (below $ZKC_BUILD_DIR/integration); the ends of its logs are printed.
 """
 import ast
+import gc
 import importlib
 import os
 import pathlib
@@ -61,12 +62,22 @@ def print_logs(folder):
     print("---- everything is kept in %s" % folder)
 
 
+def let_threads_run():
+    """Members' links may go through threads of this process (lib/proxy.py), and sessions are short. A full
+    collection over what a long test has recorded stops all threads, for seconds on a busy machine; what it
+    would free is little. And who waits asks often: the others are to have their turn sooner than after the
+    usual 5 ms."""
+    gc.disable()
+    sys.setswitchinterval(0.0005)
+
+
 def run(file, name):
     from lib import processes
     from lib.context import Context
 
     module = importlib.import_module(pathlib.Path(file).stem)
     test = getattr(module, name)
+    let_threads_run()
     build = pathlib.Path(os.environ.get("ZKC_BUILD_DIR", HERE.parent.parent / "build" / "dev"))
     on, mode = os.environ.get("ZKC_ON", ""), os.environ.get("ZKC_MODE", "")
     if mode and not getattr(test, "has_both_modes", False):

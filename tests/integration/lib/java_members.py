@@ -1,4 +1,5 @@
 """Kafka's own ZooKeeper consumers, many in one JVM (tests/java/Members.java says what it can do)."""
+import collections
 import hashlib
 import os
 import pathlib
@@ -45,6 +46,9 @@ class JavaMembers:
         "auto.offset.reset": "smallest",
         "zookeeper.session.timeout.ms": 6000,
         "auto.commit.interval.ms": 1000,
+        # By itself as short as the session, and on a busy machine too short for a first connection; a Java
+        # member fails with it, and does not come again.
+        "zookeeper.connection.timeout.ms": 30000,
     }
 
     def __init__(self, folder, zookeeper, group, version=versions.LEGACY, name="java"):
@@ -52,8 +56,7 @@ class JavaMembers:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.zookeeper, self.group = zookeeper, group
-        self._seen = 0
-        self._events = []
+        self._begin_to_read()
         classpath = "%s:%s" % (compiled(version), jars.classpath(version))
         self.process = Process(
             name, java.command(classpath, "Members", heap_mb=256,
@@ -126,8 +129,7 @@ class JavaMembers:
     def events(self, kind, name=None):
         """The words behind each event of this kind (and member), in order."""
         self._read()
-        return [words[2:] for words in self._events
-                if words[0] == kind and name in (None, words[1])]
+        return [words[1:] for words in self._events[kind] if name in (None, words[0])]
 
     def wait_for_event(self, kind, name, timeout_s=60.0):
         """Waits for one; an error of this member ends the wait."""
@@ -141,30 +143,36 @@ class JavaMembers:
 
     def messages(self, name=None):
         """What the member (or all of them) took, in order."""
-        return [_message(words[1:]) for words in self.events("msg", name)]
+        return [message for _, message in self.timed_messages(name)]
 
-    def timed_messages(self, name):
-        """[(monotonic seconds, Message)] of one member."""
-        result = []
-        for at, line in self.process.timed_lines():
-            words = line.split(" ")
-            if words[0] == "msg" and words[1] == name:
-                result.append((at, _message(words[3:])))
-        return result
+    def timed_messages(self, name=None):
+        """[(monotonic seconds, Message)] of the member, or of all."""
+        self._read()
+        return list(self._taken[name])
 
     def wait_for_messages(self, count, name=None, timeout_s=60.0):
-        wait_for(lambda: len(self.events("msg", name)) >= count,
+        wait_for(lambda: len(self.timed_messages(name)) >= count,
                  "%d messages at %s" % (count, name or "the Java members"), timeout_s,
                  alive=[self.process])
         return self.messages(name)
 
+    def _begin_to_read(self):
+        self._seen = 0  # lines of the process
+        self._events = collections.defaultdict(list)  # kind -> the words behind it, the member's name first
+        self._taken = collections.defaultdict(list)  # name, and None for all -> (monotonic seconds, Message)
+
     def _read(self):
-        lines = self.process.text_lines()
-        for line in lines[self._seen:]:
-            words = line.split(" ")
-            if len(words) >= 2:
-                self._events.append(words)
-        self._seen = len(lines)
+        """Each line is read once: who waits asks often, and a long test has many of them."""
+        lines = self.process.timed_lines(self._seen)
+        self._seen += len(lines)
+        for at, line in lines:
+            kind, *words = line.split(" ")
+            if kind == "msg":
+                taken = (at, _message(words[2:]))
+                self._taken[words[0]].append(taken)
+                self._taken[None].append(taken)
+            if words:
+                self._events[kind].append(words)
 
 
 def _message(words):

@@ -99,12 +99,14 @@ class Ledger:
     def __init__(self, proxy, group, topic):
         self._proxy, self._group, self._topic = proxy, group, topic
         self._members = {}  # label -> (runner, name there)
+        self._known = {}  # label -> (how many of its messages were looked at, [Delivery], {(partition, offset)})
         self._java, self._killed, self._shut_down = set(), set(), set()
 
     def member(self, label, runner, name=None):
         """Who is at the proxy by this label: a member of JavaMembers or OurMembers (by name), or a
         ZkConsumer."""
         self._members[label] = (runner, name)
+        self._known[label] = (0, [], set())
         if getattr(runner, "is_java", False):
             self._java.add(label)
 
@@ -118,13 +120,23 @@ class Ledger:
     # ---- what was delivered ----
 
     def deliveries(self, label):
-        runner, name = self._members[label]
-        return [Delivery(*one) for one in runner.timed_messages(name) if one[1].topic == self._topic]
+        return self._look(label)[0]
 
     def delivered(self):
         """{(partition, offset)} by anybody."""
-        return {(d.message.partition, d.message.offset)
-                for label in self._members for d in self.deliveries(label)}
+        return set().union(*(self._look(label)[1] for label in self._members))
+
+    def _look(self, label):
+        """Each message is looked at once, as who waits asks often."""
+        runner, name = self._members[label]
+        seen, deliveries, keys = self._known[label]
+        messages = runner.timed_messages(name)
+        for at, message in messages[seen:]:
+            if message.topic == self._topic:
+                deliveries.append(Delivery(at, message))
+                keys.add((message.partition, message.offset))
+        self._known[label] = len(messages), deliveries, keys
+        return deliveries, keys
 
     # ---- what was said to ZooKeeper ----
 

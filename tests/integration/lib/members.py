@@ -71,18 +71,25 @@ class ZkConsumer:
         self.status_log = pathlib.Path(folder) / ("%s.err" % name)
         self.process = Process(name, [*words, *extra], err=self.status_log, env=env)
 
+    @functools.cached_property
+    def _read(self):
+        """(lines of the process that were read, what they say): each is read once."""
+        return 0, []
+
     def messages(self):
         return [message for _, message in self.timed_messages()]
 
     def timed_messages(self, _name=None):
         """[(monotonic seconds, Message)]"""
-        result = []
-        for at, line in self.process.timed_lines():
+        seen, messages = self._read
+        lines = self.process.timed_lines(seen)
+        for at, line in lines:
             fields = line.split("\t", 4)
             if len(fields) == 5:
                 topic, partition, offset, key, value = fields
-                result.append((at, Message(topic, int(partition), int(offset), key, value)))
-        return result
+                messages.append((at, Message(topic, int(partition), int(offset), key, value)))
+        self._read = seen + len(lines), messages
+        return list(messages)
 
     def wait_for_messages(self, count, timeout_s=60.0):
         wait_for(lambda: len(self.messages()) >= count, "%d messages at %s" % (count, self.name),

@@ -27,8 +27,7 @@ class OurMembers(JavaMembers):
         self.folder.mkdir(parents=True, exist_ok=True)
         self.zookeeper, self.group = zookeeper, group
         self.defaults = {**JavaMembers.defaults, **of_mode(mode)}  # unless a test says otherwise
-        self._seen = 0
-        self._events = []
+        self._begin_to_read()
         self.log_file = self.folder / ("%s.log" % name)
         self.process = Process(name, [program("zkc_members")], err=self.log_file, stdin=True, env=env)
 

@@ -62,10 +62,10 @@ class Process:
         with self._changed:
             return [text for _, text in self.lines]
 
-    def timed_lines(self):
-        """(monotonic seconds, text) of each line, when they are collected."""
+    def timed_lines(self, start=0):
+        """(monotonic seconds, text) of each line, from number `start` on, when they are collected."""
         with self._changed:
-            return list(self.lines)
+            return self.lines[start:]
 
     def wait_for_line(self, pattern, timeout_s=30.0, start=0):
         """The match of the first line, from number `start` on, that contains the pattern."""
