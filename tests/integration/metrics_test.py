@@ -146,7 +146,7 @@ def test_numbers_of_a_member(t):
     expect(sum(n["done"] for n in rebalancing["ended"].values()), member["rebalances"])
     duration = rebalancing["duration"]
     expect(duration["count"], member["rebalances"])
-    assert abs(duration["sum_us"] // 1000 - member["rebalances_ms"]) <= duration["count"], (duration, member)
+    expect(duration["sum_us"] // 1000, member["rebalances_ms"])
     expect(sum(duration["buckets"]), duration["count"])
     expect(sum(p["sum_us"] for p in rebalancing["phases"].values()), duration["sum_us"])
     assert rebalancing["phases"]["release"]["count"] >= 1, rebalancing

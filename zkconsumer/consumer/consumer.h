@@ -148,7 +148,6 @@ struct zkc_consumer {
     struct zk_session *session; /* NULL: closed, of an evicted member too */
     unsigned session_number;    /* counts session objects: answers to an older one are nobody's */
     uint64_t operations;
-    int64_t rebalance_began_ms, rebalances_ms; /* all rebalances together, pauses included */
     uint64_t kafka_commits, zookeeper_commits; /* offsets sent to Kafka; znodes written */
     uint32_t unsent[GROUP_LANE_VIEW + 1]; /* seq of an operation that could not be sent; 0: none */
     struct gate_lease *fence; /* compat with zookeeper.fence: of the last session told */

@@ -345,10 +345,11 @@ static void on_chroot(const struct zk_result *result, void *user)
         on_result(result, s);
         return;
     }
-    log_line(c->log, 4, LOG_FACILITY_MEMBER,
-             "made the chroot %s of zookeeper.connect, which was not there; if it is mistyped, stop "
-             "this member and delete it (zkCli: deleteall)",
-             strchr(c->view.zookeeper_connect, '/'));
+    log_line(
+        c->log, 4, LOG_FACILITY_MEMBER,
+        "made the chroot %s of zookeeper.connect, which was not there; if it is mistyped, stop "
+        "this member and delete it (zkCli: deleteall)",
+        strchr(c->view.zookeeper_connect, '/'));
     zk_session_send(c->session, &s->op, on_result, s);
 }
 
@@ -565,7 +566,6 @@ static void take_state(zkc_consumer *c, const struct group_output *o)
 static void rebalance_ended(zkc_consumer *c, const struct group_output *o)
 {
     c->rebalances++;
-    c->rebalances_ms += loop_now_ms() - c->rebalance_began_ms;
     c->rebalances_failed += !o->rebalance_end.ok;
     if (o->rebalance_end.ok && c->gave_up) {
         c->gave_up = false;
@@ -598,7 +598,7 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
     case GROUP_OUT_NOTICE: take_notice(c, o); break;
     case GROUP_OUT_STATE: take_state(c, o); break;
     case GROUP_OUT_REBALANCE_END: rebalance_ended(c, o); break;
-    case GROUP_OUT_REBALANCE_BEGIN: c->rebalance_began_ms = loop_now_ms(); break;
+    case GROUP_OUT_REBALANCE_BEGIN:
     case GROUP_OUT_TRIGGER:
     case GROUP_OUT_TRY_BEGIN:
     case GROUP_OUT_VIEW:
@@ -608,7 +608,7 @@ static void carry_out(zkc_consumer *c, const struct group_output *o)
     case GROUP_OUT_OFFSET_READ:
     case GROUP_OUT_OFFSETS_READ:
     case GROUP_OUT_TRY_END:
-    case GROUP_OUT_BACKOFF: break; /* the trace has them */
+    case GROUP_OUT_BACKOFF: break; /* the trace and the tally have them */
     case GROUP_OUT_LEASE: take_lease(c, o); break;
     case GROUP_OUT_OPEN_SESSION:
     case GROUP_OUT_FETCH_START:

@@ -1,5 +1,6 @@
 /* The statistics document; docs/statistics.md describes it and a test keeps them in step. */
 #include "zkconsumer/consumer/consumer.h"
+#include "zkconsumer/consumer/tally.h"
 #include "zkconsumer/io/zk_session.h"
 
 #define STATS_BYTES_MAX (16 * 1024 * 1024)
@@ -31,7 +32,7 @@ static void add_group(const zkc_consumer *c, struct json *j)
     json_text(j, "trouble", member_trouble(c));
     json_int(j, "rebalances", (int64_t)c->rebalances);
     json_int(j, "rebalances_failed", (int64_t)c->rebalances_failed);
-    json_int(j, "rebalances_ms", c->rebalances_ms);
+    json_int(j, "rebalances_ms", tally_rebalances(c->tally)->sum_us / 1000);
     json_int(j, "owned_partitions", (int64_t)fetching_count(c->fetching));
     json_int(j, "max_lag", fetching_max_lag(c->fetching));
     json_int(j, "kafka_commits", (int64_t)c->kafka_commits);
