@@ -132,6 +132,8 @@ static void take_offset_read(struct check *c, const struct trace_event *e)
     struct pair *x = pair_of(c, e->m, e->offset.p);
     if (x && e->offset.offset > x->read_most)
         x->read_most = e->offset.offset;
+    if (x && !e->offset.zxid && e->offset.offset > x->read_stored)
+        x->read_stored = e->offset.offset;
 }
 
 static void check_commit(struct check *c, const struct trace_event *e, struct pair *x)

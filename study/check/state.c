@@ -101,6 +101,7 @@ struct pair *pair_of(struct check *c, const char *m, struct topic_partition p)
                                     .start = -1,
                                     .next = -1,
                                     .read_most = -1,
+                                    .read_stored = -1,
                                     .reached = -1,
                                     .moved_to = -1};
     }

@@ -133,9 +133,9 @@ struct trace_event {
         struct {
             const char *mode, *variant, *strategy, *scenario;
             uint64_t seed;
-            bool is_virtual; /* the clock */
-            bool is_capture; /* derived from what passed between members and ZooKeeper: what a
-                              * member does inside is not seen */
+            bool is_virtual;   /* the clock */
+            bool is_capture;   /* derived from what passed between members and ZooKeeper: what a
+                                * member does inside is not seen */
             bool is_of_writes; /* the ensemble's writes alone, each at a time between its request
                                 * and its answer */
             int level;
@@ -280,7 +280,7 @@ struct trace_event {
             int64_t offset;   /* -1: none stored */
             int64_t previous; /* commit: stored or read before by this member; -1: none */
             const char *rc;   /* commit: ok, or the error's name */
-            int64_t zxid;     /* read: seen at; commit: applied at; 0: not known */
+            int64_t zxid;     /* read: seen at; commit: applied at; 0: in Kafka, or not known */
         } offset;             /* of offset_read and commit */
         struct {
             struct topic_partition p;
