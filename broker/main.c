@@ -2,7 +2,7 @@
 #include "broker/io/broker.h"
 #include "broker/io/config.h"
 #include "broker/io/journal.h"
-#include "zkconsumer/cli/options.h"
+#include "zkconsumer/cli/help.h"
 #include "zkconsumer/cli/stdio_fds.h"
 #include "zkconsumer/core/base/array.h"
 #include <errno.h>
@@ -13,39 +13,63 @@
 #include <sys/resource.h>
 #include <zkconsumer/version.h>
 
-enum { OPTION_OVERRIDE, OPTION_KEYS, OPTION_VERSION, OPTION_HELP };
+enum { OPTION_OVERRIDE, OPTION_KEYS, OPTION_MAN, OPTION_VERSION, OPTION_HELP, OPTION_COUNT };
 
-static const struct cli_option options[] = {
+static const struct cli_option options[OPTION_COUNT] = {
     [OPTION_OVERRIDE] = {.names = "override",
                          .argument = "KEY=VALUE",
                          .is_repeatable = true,
                          .text = "Sets a key, whatever the file says."},
     [OPTION_KEYS] = {.names = "keys", .text = "Lists all keys with their defaults."},
+    [OPTION_MAN] = {.names = "man", .text = "Prints the manual page, as source for man(1)."},
     [OPTION_VERSION] = {.names = "version", .letter = 'V', .text = "Says which version this is."},
     [OPTION_HELP] = {.names = "help", .letter = 'h', .text = "Shows this."},
 };
 
-static const char usage[] =
-    "zkbroker SERVER.PROPERTIES [--override KEY=VALUE ...]\n"
-    "\n"
-    "Runs a broker that Kafka's clients of 0.8 take for a Kafka 0.8.2: metadata in\n"
-    "ZooKeeper, messages on disk in Kafka's own files. The file has Kafka's keys;\n"
-    "zkbroker --keys lists them. At least these have to be set:\n"
-    "\n"
-    "  broker.id=0\n"
-    "  zookeeper.connect=localhost:2181\n"
-    "  log.dirs=/var/lib/zkbroker\n"
-    "\n"
-    "  --override KEY=VALUE  sets a key, whatever the file says\n"
-    "  --keys                lists all keys with their defaults\n"
-    "  --version, -V         says which version this is\n"
-    "\n"
-    "It logs to stderr. \"started\" with its port is said when it serves; port=0 takes\n"
-    "any free port. SIGTERM and SIGINT stop it in order, a second one at once; SIGHUP\n"
-    "opens log.file again.\n"
-    "\n"
-    "Exit status: 0 stopped in order, 1 configuration, folders, port, or another\n"
-    "broker with this id, 3 ZooKeeper is not reached.\n";
+static const struct cli_pair examples[] = {
+    {"zkbroker server.properties", "With broker.id, zookeeper.connect and log.dirs in the file."},
+    {"zkbroker server.properties --override broker.id=1 --override port=0",
+     "A second one of the same file, at any free port."},
+};
+
+static const struct cli_pair exits[] = {
+    {"0", "stopped in order"},
+    {"1", "configuration, folders, port, or another broker with this id"},
+    {"3", "ZooKeeper is not reached"},
+};
+
+static const struct cli_command command = {
+    .name = "",
+    .summary = "A broker in Kafka's protocol, on ZooKeeper",
+    .synopsis = "SERVER.PROPERTIES [--override KEY=VALUE ...]\n"
+                "--keys",
+    .description =
+        "Runs a broker that Kafka's clients of 0.8 take for a Kafka 0.8.2: metadata in ZooKeeper, "
+        "messages on disk in Kafka's own files. The file has Kafka's keys; zkbroker --keys lists "
+        "them. At least broker.id, zookeeper.connect and log.dirs have to be set.\n"
+        "It logs to stderr. \"started\" with its port is said when it serves; port=0 takes any "
+        "free port. SIGTERM and SIGINT stop it in order, a second one at once; SIGHUP opens "
+        "log.file again.",
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exits = exits,
+    .exit_count = ARRAY_LEN(exits),
+};
+
+static int print_help(bool is_man)
+{
+    struct buf text;
+    buf_init(&text, HELP_BYTES_MAX);
+    if (is_man)
+        help_append_man("zkbroker", &command, "zkconsumer", &text);
+    else
+        help_append_text("zkbroker", &command, &text);
+    bool done = buf_text(&text) && fputs(buf_text(&text), stdout) >= 0 && fflush(stdout) == 0;
+    buf_deinit(&text);
+    return done ? BROKER_DONE : BROKER_FAILED;
+}
 
 static int print_keys(void)
 {
@@ -130,7 +154,9 @@ static int run(const char *path, const struct cli_args *args)
 static int run_args(const struct cli_args *args)
 {
     if (cli_args_has(args, OPTION_HELP))
-        return fputs(usage, stdout) < 0;
+        return print_help(false);
+    if (cli_args_has(args, OPTION_MAN))
+        return print_help(true);
     if (cli_args_has(args, OPTION_VERSION))
         return printf("zkbroker %s\n", ZKC_VERSION_TEXT) < 0;
     if (cli_args_has(args, OPTION_KEYS))
@@ -150,7 +176,7 @@ int main(int argc, char **argv)
     raise_descriptor_limit();
     struct cli_args args;
     char why[512];
-    if (!cli_args_init(&args, options, ARRAY_LEN(options), argc - 1, argv + 1, why, sizeof why)) {
+    if (!cli_args_init(&args, options, OPTION_COUNT, argc - 1, argv + 1, why, sizeof why)) {
         fprintf(stderr, "zkbroker: %s\n", why);
         return BROKER_FAILED;
     }

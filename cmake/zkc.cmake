@@ -45,3 +45,21 @@ function(zkc_layer name)
     set_property(GLOBAL APPEND PROPERTY ZKC_LAYERS ${name})
     set_property(TARGET ${name} PROPERTY ZKC_DEPS ${arg_DEPS})
 endfunction()
+
+# zkc_manual_pages(PROGRAM WORD ...): the program, called with these words in the folder man below the
+# current one, writes its manual pages there as part of the build; they are installed.
+function(zkc_manual_pages program)
+    set(pages ${CMAKE_CURRENT_BINARY_DIR}/man)
+    file(MAKE_DIRECTORY ${pages})
+    add_custom_command(
+        OUTPUT ${pages}/${program}.1
+        COMMAND ${program} ${ARGN}
+        WORKING_DIRECTORY ${pages}
+        DEPENDS ${program}
+        COMMENT "Writing the manual pages of ${program}")
+    add_custom_target(${program}_man ALL DEPENDS ${pages}/${program}.1)
+    if(NOT ZKC_KAFKA_LINKS)
+        set(left_out PATTERN "kafka-*" EXCLUDE)
+    endif()
+    install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 ${left_out})
+endfunction()

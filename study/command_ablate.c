@@ -273,11 +273,12 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_ablate = {
     .name = "ablate",
-    .summary = "what each choice of Kafka 0.8.2, or rule of safe mode, is for, by taking it away",
+    .summary = "What each choice of Kafka 0.8.2, or rule of safe mode, is for, by taking it away",
     .synopsis = "[--scenario=FILE ...] [--seed=N[..M]] [--mode=MODE] [--set KEY=VALUE ...]",
-    .description = "Runs each scenario as Kafka 0.8.2 would have it, or with all rules of safe\n"
-                   "mode, and once more with each switch by itself. Prints, as Markdown, which\n"
-                   "faults are found, what settling takes, and the operations after the warm-up.",
+    .description =
+        "Runs each scenario as Kafka 0.8.2 would have it, or with all rules of safe mode, and "
+        "once more with each switch by itself. Prints, as Markdown, which faults are found, "
+        "what settling takes, and the operations after the warm-up.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

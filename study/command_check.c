@@ -121,13 +121,13 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_check = {
     .name = "check",
-    .summary = "check the invariants of a run in its traces",
+    .summary = "Check the invariants of a run in its traces",
     .synopsis = "[--json] TRACE ...",
     .description =
-        "Reads the traces (rbtrace/1, plain or gzip) of one run, which may be several files, and\n"
-        "says of each invariant whether it holds, and how much there is of what is only counted.\n"
-        "What a trace does not tell is not passed: it is called not decided, with the reason.\n"
-        "Operations (Z7, Z8) are in traces of trace.level=2.",
+        "Reads the traces (rbtrace/1, plain or gzip) of one run, which may be several files, "
+        "and says of each invariant whether it holds, and how much there is of what is only "
+        "counted. What a trace does not tell is not passed: it is called not decided, with the "
+        "reason. Operations (Z7, Z8) are in traces of trace.level=2.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

@@ -8,11 +8,26 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where installed scenarios are looked for when FILE is no file. */
+/* Where scenarios are looked for when FILE is no file: in the source that the program was built
+ * from, or, seen from the folder of an installed program, here. */
 #ifndef STUDY_SCENARIOS
 #define STUDY_SCENARIOS "study/scenarios"
 #endif
-#define SUFFIX ".scenario"
+#define INSTALLED_SCENARIOS "../share/zkconsumer/scenarios"
+#define SUFFIX              ".scenario"
+
+static void scenario_folder(char *out, size_t size)
+{
+    char self[4096];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = len > 0 ? memrchr(self, '/', (size_t)len) : NULL;
+    if (slash) {
+        snprintf(out, size, "%.*s/" INSTALLED_SCENARIOS, (int)(slash - self), self);
+        if (access(out, X_OK) == 0)
+            return;
+    }
+    snprintf(out, size, "%s", STUDY_SCENARIOS);
+}
 
 static int is_scenario(const struct dirent *entry)
 {
@@ -21,10 +36,10 @@ static int is_scenario(const struct dirent *entry)
 }
 
 /* False: none is installed. */
-static bool list_names(const char *name, struct why *why)
+static bool list_names(const char *folder, const char *name, struct why *why)
 {
     struct dirent **list;
-    int count = scandir(STUDY_SCENARIOS, &list, is_scenario, alphasort);
+    int count = scandir(folder, &list, is_scenario, alphasort);
     struct buf names;
     if (count < 0)
         return false;
@@ -43,10 +58,11 @@ static bool list_names(const char *name, struct why *why)
 
 static enum zkc_err read_by_name(const char *name, struct scenario **out, struct why *why)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s" SUFFIX, STUDY_SCENARIOS, name);
+    char folder[4096], path[8192];
+    scenario_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/%s" SUFFIX, folder, name);
     bool is_name = !strchr(name, '/') && access(name, R_OK) != 0;
-    if (is_name && access(path, R_OK) != 0 && list_names(name, why))
+    if (is_name && access(path, R_OK) != 0 && list_names(folder, name, why))
         return ZKC_ERR_CONFIG;
     return scenario_read(is_name ? path : name, out, why);
 }

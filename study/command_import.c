@@ -332,14 +332,14 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_import = {
     .name = "import",
-    .summary = "turn a capture into a trace",
+    .summary = "Turn a capture into a trace",
     .synopsis = "[--out=FILE] [--group=GROUP] [--writes-only] [--txn-log=PATH] [--counts] CAPTURE",
     .description =
-        "Reads a capture (of zkstudy record, or a golden scene; plain or gzip) and writes the\n"
-        "trace (rbtrace/1) of one group in it: operations, sessions and writes as they were, and\n"
-        "attempts, claims, releases, offsets and views as they follow from the order in which\n"
-        "Kafka 0.8's members ask. zkstudy check and zkstudy story read it. What a capture cannot\n"
-        "show (deliveries, fetching) the checkers do not decide.",
+        "Reads a capture (of zkstudy record, or a golden scene; plain or gzip) and writes the "
+        "trace (rbtrace/1) of one group in it: operations, sessions and writes as they were, "
+        "and attempts, claims, releases, offsets and views as they follow from the order in "
+        "which Kafka 0.8's members ask. zkstudy check and zkstudy story read it. What a "
+        "capture cannot show (deliveries, fetching) the checkers do not decide.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

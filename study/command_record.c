@@ -150,16 +150,16 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_record = {
     .name = "record",
-    .summary = "record what clients say to ZooKeeper",
+    .summary = "Record what clients say to ZooKeeper",
     .synopsis = "--listen=[LABEL=]HOST:PORT ... --zookeeper=HOST:PORT,... --out=FILE [--commands]",
     .description =
-        "A proxy between any clients (Kafka's Java consumers, ours) and real ZooKeeper servers.\n"
-        "Requests, answers, watch events, sessions and the ends of connections are written as\n"
-        "lines of a capture, which zkstudy import turns into a trace. Passwords and secrets of\n"
-        "authentication are left out; what nodes hold is not.\n"
-        "With --commands, lines of standard input are carried out and answered by ok or error:\n"
-        "mark TEXT, cut LABEL, refuse LABEL, hole LABEL, heal LABEL, hold LABEL OP [PATH],\n"
-        "go LABEL, quit.",
+        "A proxy between any clients (Kafka's Java consumers, ours) and real ZooKeeper "
+        "servers. Requests, answers, watch events, sessions and the ends of connections are "
+        "written as lines of a capture, which zkstudy import turns into a trace. Passwords and "
+        "secrets of authentication are left out; what nodes hold is not.\n"
+        "With --commands, "
+        "lines of standard input are carried out and answered by ok or error: mark TEXT, cut "
+        "LABEL, refuse LABEL, hole LABEL, heal LABEL, hold LABEL OP [PATH], go LABEL, quit.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

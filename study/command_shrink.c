@@ -124,12 +124,12 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_shrink = {
     .name = "shrink",
-    .summary = "make a run that violates a MUST small",
+    .summary = "Make a run that violates a MUST small",
     .synopsis = "--scenario=FILE --seed=N [--out=FILE] [--set KEY=VALUE ...]",
     .description =
-        "Drops faults, members, partitions and time as long as the same invariant is\n"
-        "violated, writes what is left (repro.json, which sim, story and shrink take), and\n"
-        "tells the last lines of its story.",
+        "Drops faults, members, partitions and time as long as the same invariant is violated, "
+        "writes what is left (repro.json, which sim, story and shrink take), and tells the "
+        "last lines of its story.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

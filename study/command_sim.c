@@ -286,13 +286,13 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_sim = {
     .name = "sim",
-    .summary = "run a scenario in a simulated world",
+    .summary = "Run a scenario in a simulated world",
     .synopsis = "--scenario=FILE|--repro=FILE [--seed=N[..M]] [--set KEY=VALUE ...]",
     .description =
-        "Runs the scenario for each seed: warm-up, what happens, healing, and a while\n"
-        "after it. The invariants are checked on the way. A seed that fails goes to stderr\n"
-        "with the command that shows it, a table over all seeds to stdout. The same seed\n"
-        "gives the same run.",
+        "Runs the scenario for each seed: warm-up, what happens, healing, and a while after "
+        "it. The invariants are checked on the way. A seed that fails goes to stderr with the "
+        "command that shows it, a table over all seeds to stdout. The same seed gives the same "
+        "run.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

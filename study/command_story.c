@@ -120,12 +120,12 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_story = {
     .name = "story",
-    .summary = "tell what happens in one run",
+    .summary = "Tell what happens in one run",
     .synopsis = "--scenario=FILE|--repro=FILE [--seed=N] [--long] [--set KEY=VALUE ...]\n"
                 "[--long] TRACE ...",
     .description =
-        "Runs the scenario for the seed, or reads the traces of one run, and prints, a line each,\n"
-        "what happened: causes, faults, sessions, rebalances, and who owned what.",
+        "Runs the scenario for the seed, or reads the traces of one run, and prints, a line "
+        "each, what happened: causes, faults, sessions, rebalances, and who owned what.",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

@@ -248,16 +248,14 @@ static const struct cli_pair exits[] = {
 
 const struct cli_command command_sweep = {
     .name = "sweep",
-    .summary = "run a scenario over values of its keys, as CSV",
+    .summary = "Run a scenario over values of its keys, as CSV",
     .synopsis = "--scenario=FILE --over KEY=A,B,... [--seed=N[..M]] [--set KEY=VALUE ...]",
     .description =
         "Runs the scenario for each value and each seed and writes a row of CSV for each: what "
-        "was\n"
-        "measured, and beside it (..._predicted) what the formulas say, where they speak of such "
-        "a\n"
-        "scenario: a member comes or goes, many start, one is killed, cut, or slow. Failed\n"
-        "attempts and their conflicts are taken as they were; what they cost is predicted. Of\n"
-        "chance the formulas say the mean, or how likely it is (give_up_p).",
+        "was measured, and beside it (..._predicted) what the formulas say, where they speak "
+        "of such a scenario: a member comes or goes, many start, one is killed, cut, or slow. "
+        "Failed attempts and their conflicts are taken as they were; what they cost is "
+        "predicted. Of chance the formulas say the mean, or how likely it is (give_up_p).",
     .options = options,
     .option_count = OPTION_COUNT,
     .examples = examples,

@@ -63,6 +63,33 @@ def tree():
     assert installed == {path.name for path in source.glob("*.h")}, installed
 
 
+def man_pages():
+    """Whatever is installed to be run has a page, which its own words fill, and groff reads without a
+    warning."""
+    pages = {path.stem: path for path in (PREFIX / "share" / "man" / "man1").glob("*.1")}
+    programs = {path.name for path in (PREFIX / "bin").iterdir()}
+    assert {"zkconsumer", "zkbroker", "zkstudy", "kafka-console-consumer"} <= programs, programs
+    assert not programs - set(pages), "without a page: %s" % sorted(programs - set(pages))
+    foreign = {name for name in pages if name not in programs
+               and not re.match(r"(zkconsumer|zkstudy)-", name)}
+    assert not foreign, "pages of nothing: %s" % sorted(foreign)
+    for name, path in pages.items():
+        text = path.read_text()
+        assert ".SH NAME\n%s \\-" % name.replace("-", "\\-") in text, path
+        for other in re.findall(r"^\.BR (\S+) \(1\)", text, re.M):
+            assert other.replace("\\-", "-") in pages, "%s refers to %s" % (name, other)
+        if shutil.which("groff"):
+            said = run("groff", "-man", "-ww", "-Tutf8", "-z", path)
+            assert not said, said
+
+
+def scenarios():
+    """The installed zkstudy reads the scenarios that are installed with it."""
+    folder = PREFIX / "share" / "zkconsumer" / "scenarios"
+    shutil.copy(folder / "S01.scenario", folder / "only-here.scenario")
+    assert "0 violated a MUST" in run(PREFIX / "bin" / "zkstudy", "sim", "--scenario=only-here", cwd="/")
+
+
 def headers():
     """Each stands alone, in strict C and in C++."""
     for header in sorted((PREFIX / "include" / "zkconsumer").glob("*.h")):
@@ -126,6 +153,6 @@ def check_cmake_package():
     assert not any("zkconsumer" in name for name in needed(project / "build" / "hello_static"))
 
 
-STEPS = {"tree": tree, "headers": headers, "symbols": check_symbols, "pkg_config": check_pkg_config,
+STEPS = {"tree": tree, "man_pages": man_pages, "scenarios": scenarios, "headers": headers, "symbols": check_symbols, "pkg_config": check_pkg_config,
          "pkg_config_static": check_pkg_config_static, "cmake_package": check_cmake_package}
 STEPS[STEP]()

@@ -30,6 +30,8 @@ def script(shell):
     return done.stdout
 
 
+LINKS_ONLY = {"kafka-run-class"}  # which are no command of zkconsumer
+
 # What is typed, and the words that must and must not be offered.
 CASES = (
     ("zkconsumer groups ", {"list", "describe", "verify", "delete"}, {"--help"}),
@@ -147,6 +149,8 @@ def test_links_pages_and_completions_agree(t):
     commands = re.findall(r"^  (\S+(?: \S+)*?)  +\S", overview.split("Commands:")[1].split("Exit status")[0], re.M)
     assert "groups describe" in commands and "consume" in commands, commands
     names = set()
+    classes = subprocess.run([folder / "kafka-run-class", "--help"], text=True, capture_output=True, timeout=60,
+                             check=True).stdout
     for command in commands:
         page = folder / "man" / ("zkconsumer-%s.1" % command.replace(" ", "-"))
         assert page.exists(), "%s has no page" % command
@@ -155,13 +159,17 @@ def test_links_pages_and_completions_agree(t):
         for class_name in re.findall(r"^  kafka-run-class (\S+)$", text, re.M):
             done = subprocess.run([folder / "kafka-run-class", class_name, "--help"], text=True,
                                   capture_output=True, timeout=60, check=False)
-            expect((done.returncode, done.stdout), (0, text))
+            expect((done.returncode, done.stdout.split("\n\n", 1)[1]), (0, text.split("\n\n", 1)[1]))
+            expect_in("Usage: kafka-run-class %s " % class_name, done.stdout)
+            expect_in("\n%s: zkconsumer %s\n" % (class_name, command), classes)
     links = {path.name for path in folder.glob("kafka-*") if path.is_symlink()}
-    expect(links, names | {"kafka-run-class"})
-    for link in sorted(links - {"kafka-run-class"}):
+    expect(links, names | LINKS_ONLY)
+    for link in sorted(links):
         done = subprocess.run([folder / link, "--help"], text=True, capture_output=True, timeout=60, check=False)
         expect(done.returncode, 0)
+        expect_in("Usage: %s " % link, done.stdout)
         expect_in("  %s\n" % link, done.stdout)
+        assert (folder / "man" / (link + ".1")).exists(), link
         expect(subprocess.run([folder / link, "--version"], text=True, capture_output=True, timeout=60,
                               check=False).stdout, run("zkconsumer", "--version").stdout)
         for name in (link, link + ".fish"):  # where bash and fish look for them

@@ -25,11 +25,12 @@ typedef void cli_key_fn(const char *key, const char *values, const char *text, v
 typedef void cli_keys_fn(cli_key_fn *fn, void *user);
 
 struct cli_command {
-    const char *name;     /* as typed after the program's, e.g. "groups list" */
-    const char *kafka;    /* what Kafka calls it, separated by blanks: names of links to the program
-                           * (kafka-...) and of classes (kafka.tools....); NULL: nothing */
-    const char *summary;  /* one line, without a period */
-    const char *synopsis; /* what follows the name; several forms separated by '\n' */
+    const char *name;  /* as typed after the program's, e.g. "groups list"; "": it is only known by
+                        * the names of its links */
+    const char *kafka; /* what Kafka calls it, separated by blanks: names of links to the program
+                        * (kafka-...) and of classes (kafka.tools....); NULL: nothing */
+    const char *summary;     /* one line, without a period */
+    const char *synopsis;    /* what follows the name; several forms separated by '\n' */
     const char *description; /* paragraphs, separated by '\n' */
     const char *words; /* operands that it knows, separated by blanks; NULL: none to be named */
     const struct cli_option *options;

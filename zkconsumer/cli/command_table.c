@@ -26,6 +26,7 @@ static const struct cli_command *const commands[] = {
     &command_perf_consume,
     &command_perf_produce,
     &command_completion,
+    &command_run_class,
 };
 
 struct cli_commands commands_all(void)

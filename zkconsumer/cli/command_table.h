@@ -21,6 +21,7 @@ extern const struct cli_command command_offsets_set;
 extern const struct cli_command command_perf_consume;
 extern const struct cli_command command_perf_produce;
 extern const struct cli_command command_produce;
+extern const struct cli_command command_run_class;
 extern const struct cli_command command_shell;
 extern const struct cli_command command_topics_add_partitions;
 extern const struct cli_command command_topics_create;

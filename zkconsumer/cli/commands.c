@@ -38,6 +38,14 @@ const struct cli_command *commands_find_kafka(struct cli_commands all, const cha
     return NULL;
 }
 
+const char *commands_class(const struct cli_command *command, size_t *len)
+{
+    const char *at = command->kafka ? command->kafka : "";
+    for (*len = strcspn(at, " "); *len && !memchr(at, '.', *len); *len = strcspn(at, " "))
+        at += *len + (at[*len] == ' ');
+    return *len ? at : NULL;
+}
+
 bool commands_begin_with(struct cli_commands all, const char *word)
 {
     size_t len = strlen(word);

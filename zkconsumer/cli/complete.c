@@ -180,7 +180,7 @@ static void append_names(struct cli_commands all, const char *const *words, size
             word++;
         }
         size_t len = strcspn(at, " ");
-        if (word + 1 < count || !begins_with(at, typed) ||
+        if (word + 1 < count || !len || !begins_with(at, typed) ||
             !is_first_with(all, i, (size_t)(at - all.list[i]->name) + len))
             continue;
         if (at[len])
@@ -192,10 +192,11 @@ static void append_names(struct cli_commands all, const char *const *words, size
 
 static void append_classes(struct cli_commands all, const char *typed, struct buf *out)
 {
+    size_t len;
     for (size_t i = 0; i < all.count; i++) {
-        const char *class = all.list[i]->kafka ? strstr(all.list[i]->kafka, "kafka.tools.") : NULL;
+        const char *class = commands_class(all.list[i], &len);
         if (class && begins_with(class, typed))
-            append_word(out, "", class, strlen(class), all.list[i]->summary);
+            append_word(out, "", class, len, all.list[i]->summary);
     }
 }
 
@@ -207,7 +208,7 @@ void complete_append(struct cli_commands all, const char *const *words, size_t c
     const char *slash = strrchr(words[0], '/');
     const char *program = slash ? slash + 1 : words[0];
     const struct cli_command *c = commands_find_kafka(all, program);
-    if (!c && begins_with(program, KAFKA_RUN_CLASS)) {
+    if (begins_with(program, KAFKA_RUN_CLASS)) {
         if (count == 2) {
             append_classes(all, words[1], out);
             return;

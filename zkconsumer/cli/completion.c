@@ -78,7 +78,7 @@ static const char fish_text[] =
 static void append_programs(struct buf *out, const char *lead, const char *tail)
 {
     struct cli_commands all = commands_all();
-    buf_appendf(out, "%szkconsumer%s%s" KAFKA_RUN_CLASS "%s", lead, tail, lead, tail);
+    buf_appendf(out, "%szkconsumer%s", lead, tail);
     for (size_t i = 0; i < all.count; i++) {
         for (const char *at = all.list[i]->kafka ? all.list[i]->kafka : ""; *at;) {
             size_t len = strcspn(at, " ");

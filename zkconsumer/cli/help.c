@@ -8,23 +8,6 @@
 #define OPTION_INDENT 6
 #define TEXT_INDENT   2
 
-static const struct cli_pair exit_codes[] = {
-    {"0", "done; for checks: healthy"},
-    {"1", "usage, bad configuration, or a failure that no other code names"},
-    {"2", "a check ran and found a problem"},
-    {"3", "ZooKeeper or a broker could not be reached"},
-    {"4", "the time was up, or only a part could be done"},
-    {"130, 143", "ended by a second SIGINT or SIGTERM before it could leave in order"},
-};
-
-static const char overview_text[] =
-    "Command line of Kafka-style consumer groups that are coordinated through ZooKeeper, as Kafka "
-    "did before 0.9. It joins groups beside Kafka's own Java consumers, on the same znodes.\n"
-    "Data goes to stdout; everything else goes to stderr, where lines about the state begin with "
-    "\"% \". Long options take their value as --option=value or --option value. Options that "
-    "Kafka's tools spell in two ways are accepted in both: --zookeeper, --zkconnect and "
-    "--zookeeper.connect are one.";
-
 /* Calls for each piece of `text` between separators. */
 struct pieces {
     const char *at;
@@ -99,12 +82,12 @@ static void append_option_names(struct buf *out, const struct cli_option *o)
         buf_append_text(out, " ...");
 }
 
-static void append_synopsis(struct buf *out, const struct cli_command *c)
+static void append_synopsis(struct buf *out, const char *words, const struct cli_command *c)
 {
     struct bytes form;
     const char *lead = "Usage: ";
     for (struct pieces p = {c->synopsis, '\n'}; next_piece(&p, &form); lead = "       ")
-        buf_appendf(out, "%szkconsumer %s %.*s\n", lead, c->name, (int)form.len, form.data);
+        buf_appendf(out, "%s%s %.*s\n", lead, words, (int)form.len, form.data);
 }
 
 static void append_pairs(struct buf *out, const struct cli_pair *pairs, size_t count)
@@ -134,9 +117,16 @@ static void append_kafka(struct buf *out, const struct cli_command *c)
                     name.data);
 }
 
-void help_append_text(const struct cli_command *c, struct buf *out)
+static void append_examples(struct buf *out, const struct cli_command *c)
 {
-    append_synopsis(out, c);
+    if (c->example_count)
+        buf_append_text(out, "\nExamples:\n");
+    append_pairs(out, c->examples, c->example_count);
+}
+
+void help_append_text(const char *words, const struct cli_command *c, struct buf *out)
+{
+    append_synopsis(out, words, c);
     buf_appendf(out, "\n%s.\n\n", c->summary);
     append_paragraphs(out, c->description, 0, true);
     append_kafka(out, c);
@@ -147,27 +137,35 @@ void help_append_text(const struct cli_command *c, struct buf *out)
         buf_append_byte(out, '\n');
         append_paragraphs(out, o->text, OPTION_INDENT, false);
     }
-    buf_append_text(out, "\nExamples:\n");
-    append_pairs(out, c->examples, c->example_count);
+    append_examples(out, c);
     append_exits(out, c->exits, c->exit_count);
 }
 
-void help_append_overview(const struct cli_command *const *commands, size_t count, struct buf *out)
+/* The i-th command of a program; NULL past the last that has a name: links stand behind them. */
+static const struct cli_command *named(const struct cli_program *p, size_t i)
 {
-    buf_append_text(out, "Usage: zkconsumer COMMAND [OPTION ...]\n"
-                         "       zkconsumer help [COMMAND]\n"
-                         "       zkconsumer --version\n\n");
-    append_paragraphs(out, overview_text, 0, true);
+    return i < p->commands.count && p->commands.list[i]->name[0] ? p->commands.list[i] : NULL;
+}
+
+void help_append_overview(const struct cli_program *p, struct buf *out)
+{
+    buf_appendf(out,
+                "Usage: %s COMMAND [OPTION ...]\n"
+                "       %s help [COMMAND]\n"
+                "       %s --version\n\n",
+                p->name, p->name, p->name);
+    append_paragraphs(out, p->text, 0, true);
     buf_append_text(out, "\nCommands:\n");
-    for (size_t i = 0; i < count; i++)
-        buf_appendf(out, "  %-16s  %s\n", commands[i]->name, commands[i]->summary);
-    append_exits(out, exit_codes, ARRAY_LEN(exit_codes));
-    buf_append_text(out, "\nzkconsumer COMMAND --help describes a command.\n");
+    for (size_t i = 0; named(p, i); i++)
+        buf_appendf(out, "  %-16s  %s\n", named(p, i)->name, named(p, i)->summary);
+    append_exits(out, p->exits, p->exit_count);
+    buf_appendf(out, "\n%s COMMAND --help describes a command.\n", p->name);
 }
 
 /* ---- manual pages ---- */
 
-/* Text for roff: backslashes and dashes are escaped, and a leading dot or quote is no request. */
+/* Text for roff: what it takes for its own, or sets as another character, is escaped, and a leading
+ * dot or quote is no request. */
 static void append_roff(struct buf *out, struct bytes text)
 {
     if (text.len && (text.data[0] == '.' || text.data[0] == '\''))
@@ -176,6 +174,11 @@ static void append_roff(struct buf *out, struct bytes text)
         switch (text.data[i]) {
         case '\\': buf_append_text(out, "\\e"); break;
         case '-': buf_append_text(out, "\\-"); break;
+        case '"': buf_append_text(out, "\\(dq"); break;
+        case '\'': buf_append_text(out, "\\(aq"); break;
+        case '`': buf_append_text(out, "\\(ga"); break;
+        case '^': buf_append_text(out, "\\(ha"); break;
+        case '~': buf_append_text(out, "\\(ti"); break;
         default: buf_append_byte(out, text.data[i]);
         }
     }
@@ -198,8 +201,11 @@ static void append_roff_paragraphs(struct buf *out, const char *text, const char
     }
 }
 
-static void append_roff_pairs(struct buf *out, const struct cli_pair *pairs, size_t count)
+static void append_roff_pairs(struct buf *out, const char *title, const struct cli_pair *pairs,
+                              size_t count)
 {
+    if (count)
+        buf_appendf(out, ".SH %s\n", title);
     for (const struct cli_pair *p = pairs; p < pairs + count; p++) {
         buf_append_text(out, ".TP\n.B ");
         append_roff_text(out, p->term);
@@ -208,31 +214,40 @@ static void append_roff_pairs(struct buf *out, const struct cli_pair *pairs, siz
     }
 }
 
-/* The dashed name: "groups list" has the page zkconsumer-groups-list. */
-static void append_page_name(struct buf *out, const char *command)
+/* "zkconsumer groups list" has the page zkconsumer-groups-list. */
+static void append_page_name(struct buf *out, const char *words)
 {
-    buf_append_text(out, "zkconsumer\\-");
-    for (const char *c = command; *c; c++) {
-        if (*c == ' ')
-            buf_append_text(out, "\\-");
-        else
-            buf_append_byte(out, (uint8_t)*c);
+    struct bytes word;
+    const char *lead = "";
+    for (struct pieces p = {words, ' '}; next_piece(&p, &word); lead = "\\-") {
+        buf_append_text(out, lead);
+        append_roff(out, word);
     }
 }
 
-static void append_page_head(struct buf *out, const char *title)
+static void append_page_head(struct buf *out, const char *words, const char *summary)
 {
-    buf_appendf(out, ".TH %s 1 \"\" \"zkconsumer %s\" \"User Commands\"\n.SH NAME\n", title,
-                ZKC_VERSION_TEXT);
+    buf_append_text(out, ".TH ");
+    for (const char *c = words; *c; c++)
+        buf_append_byte(out, (uint8_t)(*c == ' '                ? '-'
+                                       : *c >= 'a' && *c <= 'z' ? *c - 'a' + 'A'
+                                                                : *c));
+    buf_appendf(out, " 1 \"\" \"zkconsumer %s\" \"User Commands\"\n.SH NAME\n", ZKC_VERSION_TEXT);
+    append_page_name(out, words);
+    buf_append_text(out, " \\- ");
+    append_roff_text(out, summary);
+    buf_append_byte(out, '\n');
 }
 
-static void append_synopsis_man(struct buf *out, const struct cli_command *c)
+static void append_synopsis_man(struct buf *out, const char *words, const struct cli_command *c)
 {
     struct bytes form;
     bool is_first = true;
     buf_append_text(out, ".SH SYNOPSIS\n");
     for (struct pieces p = {c->synopsis, '\n'}; next_piece(&p, &form); is_first = false) {
-        buf_appendf(out, "%s.B zkconsumer %s\n", is_first ? "" : ".br\n", c->name);
+        buf_append_text(out, is_first ? ".B " : ".br\n.B ");
+        append_roff_text(out, words);
+        buf_append_byte(out, '\n');
         append_roff(out, form);
         buf_append_byte(out, '\n');
     }
@@ -251,26 +266,13 @@ static void append_kafka_man(struct buf *out, const struct cli_command *c)
     }
 }
 
-void help_append_man(const struct cli_command *c, struct buf *out)
+static void append_options_man(struct buf *out, const struct cli_command *c)
 {
-    char title[64] = "ZKCONSUMER-";
-    size_t len = strlen(title);
-    for (const char *n = c->name; *n && len < sizeof title - 1; n++)
-        title[len++] = *n == ' ' ? '-' : (char)(*n >= 'a' && *n <= 'z' ? *n - 'a' + 'A' : *n);
-    append_page_head(out, title);
-    append_page_name(out, c->name);
-    buf_append_text(out, " \\- ");
-    append_roff_text(out, c->summary);
-    buf_append_byte(out, '\n');
-    append_synopsis_man(out, c);
-    buf_append_text(out, ".SH DESCRIPTION\n");
-    append_roff_paragraphs(out, c->description, ".PP\n");
-    append_kafka_man(out, c);
-    buf_append_text(out, ".SH OPTIONS\n");
+    if (c->option_count)
+        buf_append_text(out, ".SH OPTIONS\n");
     for (const struct cli_option *o = c->options; o < c->options + c->option_count; o++) {
-        char names_room[256];
         struct buf names;
-        buf_init(&names, sizeof names_room);
+        buf_init(&names, 256);
         append_option_names(&names, o);
         buf_append_text(out, ".TP\n.B ");
         append_roff(out, buf_bytes(&names));
@@ -278,38 +280,54 @@ void help_append_man(const struct cli_command *c, struct buf *out)
         append_roff_paragraphs(out, o->text, ".br\n");
         buf_deinit(&names);
     }
-    buf_append_text(out, ".SH EXAMPLES\n");
-    append_roff_pairs(out, c->examples, c->example_count);
-    buf_append_text(out, ".SH EXIT STATUS\n");
-    append_roff_pairs(out, c->exits, c->exit_count);
-    buf_append_text(out, ".SH SEE ALSO\n.BR zkconsumer (1)\n");
 }
 
-void help_append_overview_man(const struct cli_command *const *commands, size_t count,
-                              struct buf *out)
+/* References to pages, separated by blanks. */
+static void append_see(struct buf *out, const char *pages)
 {
-    append_page_head(out, "ZKCONSUMER");
-    buf_append_text(out, "zkconsumer \\- consumer groups coordinated through ZooKeeper\n"
-                         ".SH SYNOPSIS\n"
-                         ".B zkconsumer\n.I COMMAND\n[OPTION ...]\n.br\n"
-                         ".B zkconsumer help\n[\\fICOMMAND\\fR]\n.br\n"
-                         ".B zkconsumer \\-\\-version\n"
-                         ".SH DESCRIPTION\n");
-    append_roff_paragraphs(out, overview_text, ".PP\n");
+    struct bytes page;
+    buf_append_text(out, ".SH SEE ALSO\n");
+    for (struct pieces p = {pages, ' '}; next_piece(&p, &page);) {
+        buf_append_text(out, ".BR ");
+        append_roff(out, page);
+        buf_append_text(out, p.at ? " (1),\n" : " (1)\n");
+    }
+}
+
+void help_append_man(const char *words, const struct cli_command *c, const char *see,
+                     struct buf *out)
+{
+    append_page_head(out, words, c->summary);
+    append_synopsis_man(out, words, c);
+    buf_append_text(out, ".SH DESCRIPTION\n");
+    append_roff_paragraphs(out, c->description, ".PP\n");
+    append_kafka_man(out, c);
+    append_options_man(out, c);
+    append_roff_pairs(out, "EXAMPLES", c->examples, c->example_count);
+    append_roff_pairs(out, "EXIT STATUS", c->exits, c->exit_count);
+    append_see(out, see);
+}
+
+void help_append_overview_man(const struct cli_program *p, struct buf *out)
+{
+    append_page_head(out, p->name, p->summary);
+    buf_appendf(out,
+                ".SH SYNOPSIS\n"
+                ".B %s\n.I COMMAND\n[OPTION ...]\n.br\n"
+                ".B %s help\n[\\fICOMMAND\\fR]\n.br\n"
+                ".B %s \\-\\-version\n"
+                ".SH DESCRIPTION\n",
+                p->name, p->name, p->name);
+    append_roff_paragraphs(out, p->text, ".PP\n");
     buf_append_text(out, ".SH COMMANDS\n");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; named(p, i); i++) {
         buf_append_text(out, ".TP\n.BR ");
-        append_page_name(out, commands[i]->name);
+        append_page_name(out, p->name);
+        buf_append_text(out, "\\-");
+        append_page_name(out, named(p, i)->name);
         buf_append_text(out, " (1)\n");
-        append_roff_text(out, commands[i]->summary);
+        append_roff_text(out, named(p, i)->summary);
         buf_append_byte(out, '\n');
     }
-    buf_append_text(out, ".SH EXIT STATUS\n");
-    append_roff_pairs(out, exit_codes, ARRAY_LEN(exit_codes));
-    buf_append_text(out, ".SH SEE ALSO\n");
-    for (size_t i = 0; i < count; i++) {
-        buf_append_text(out, ".BR ");
-        append_page_name(out, commands[i]->name);
-        buf_appendf(out, " (1)%s\n", i + 1 < count ? "," : "");
-    }
+    append_roff_pairs(out, "EXIT STATUS", p->exits, p->exit_count);
 }

@@ -26,7 +26,8 @@ static const struct cli_command take = COMMAND("take", "kafka-take kafka.tools.T
 static const struct cli_command list = COMMAND("groups list", NULL, NULL);
 static const struct cli_command drop = COMMAND("groups drop", "kafka.tools.Drop", NULL);
 static const struct cli_command shells = COMMAND("shells", NULL, "bash zsh");
-static const struct cli_command *const all[] = {&take, &list, &drop, &shells};
+static const struct cli_command link = COMMAND("", "kafka-link kafka.admin.Link", NULL);
+static const struct cli_command *const all[] = {&take, &list, &drop, &shells, &link};
 
 static const struct complete_case {
     const char *line; /* words separated by blanks; a blank at the end begins a new one */
@@ -67,7 +68,8 @@ static const struct complete_case {
     {"zkconsumer take --nothing=", ""},
     {"/usr/bin/kafka-take --c", "--commit= --config="},
     {"kafka-take.sh --q", "--quiet"},
-    {"kafka-run-class ", "kafka.tools.Take kafka.tools.Drop"},
+    {"kafka-run-class ", "kafka.tools.Take kafka.tools.Drop kafka.admin.Link"},
+    {"kafka-link --q", "--quiet"},
     {"kafka-run-class kafka.tools.D", "kafka.tools.Drop"},
     {"kafka-run-class kafka.tools.Drop --q", "--quiet"},
     {"kafka-run-class kafka.tools.None --q", ""},

@@ -1,5 +1,6 @@
 #include "tests/unit/test.h"
 #include "zkconsumer/cli/help.h"
+#include <zkconsumer/version.h>
 
 static const struct cli_option options[] = {
     {"topic", 't', "TOPIC[:STREAMS]", true, "What to read.\nMay be given again."},
@@ -25,12 +26,15 @@ static const struct cli_command command = {
     .exit_count = ARRAY_LEN(exits),
 };
 
+static const struct cli_command bare = {
+    .name = "", .summary = "Has \"quotes\"", .synopsis = "FILE", .description = "'twas `^~"};
+
 static void test_text(void **state)
 {
     (void)state;
     struct buf out;
     buf_init(&out, 10000);
-    help_append_text(&command, &out);
+    help_append_text("zkconsumer demo it", &command, &out);
     assert_string_equal(
         buf_text(&out),
         "Usage: zkconsumer demo it [OPTION ...] TOPIC\n"
@@ -77,7 +81,7 @@ static void test_manual_page(void **state)
     (void)state;
     struct buf out;
     buf_init(&out, 10000);
-    help_append_man(&command, &out);
+    help_append_man("zkconsumer demo it", &command, "zkconsumer other", &out);
     const char *page = buf_text(&out);
     expect(page, ".TH ZKCONSUMER-DEMO-IT 1 ");
     expect(page, ".SH NAME\nzkconsumer\\-demo\\-it \\- Shows how help looks\n");
@@ -89,22 +93,42 @@ static void test_manual_page(void **state)
                  "\\&.dots at the beginning, back\\eslashes\n");
     expect(page, ".SH EXAMPLES\n.TP\n.B zkconsumer demo it \\-q\nDoes it.\n");
     expect(page, ".SH EXIT STATUS\n.TP\n.B 0\ndone\n");
+    expect(page, ".SH SEE ALSO\n.BR zkconsumer (1),\n.BR other (1)\n");
+    buf_clear(&out);
+    help_append_man("kafka-demo", &bare, "zkconsumer", &out);
+    assert_string_equal(buf_text(&out), ".TH KAFKA-DEMO 1 \"\" \"zkconsumer " ZKC_VERSION_TEXT
+                                        "\" \"User Commands\"\n"
+                                        ".SH NAME\nkafka\\-demo \\- Has \\(dqquotes\\(dq\n"
+                                        ".SH SYNOPSIS\n.B kafka\\-demo\nFILE\n"
+                                        ".SH DESCRIPTION\n\\&\\(aqtwas \\(ga\\(ha\\(ti\n"
+                                        ".SH SEE ALSO\n.BR zkconsumer (1)\n");
     buf_deinit(&out);
 }
 
 static void test_overview_lists_the_commands(void **state)
 {
     (void)state;
-    const struct cli_command *const commands[] = {&command};
+    const struct cli_command *const commands[] = {&command, &bare};
+    const struct cli_program program = {
+        .name = "prog",
+        .summary = "what it is",
+        .text = "First.\nSecond.",
+        .commands = {commands, ARRAY_LEN(commands)},
+        .exits = exits,
+        .exit_count = ARRAY_LEN(exits),
+    };
     struct buf out;
     buf_init(&out, 10000);
-    help_append_overview(commands, 1, &out);
-    expect(buf_text(&out), "Usage: zkconsumer COMMAND");
-    expect(buf_text(&out), "  demo it           Shows how help looks\n");
-    expect(buf_text(&out), "  3         ZooKeeper or a broker could not be reached\n");
+    help_append_overview(&program, &out);
+    expect(buf_text(&out), "Usage: prog COMMAND");
+    expect(buf_text(&out),
+           "\nCommands:\n  demo it           Shows how help looks\n\nExit status:\n");
+    expect(buf_text(&out), "  3         not reached\n");
     buf_clear(&out);
-    help_append_overview_man(commands, 1, &out);
-    expect(buf_text(&out), ".BR zkconsumer\\-demo\\-it (1)\nShows how help looks\n");
+    help_append_overview_man(&program, &out);
+    expect(buf_text(&out), ".TH PROG 1 ");
+    expect(buf_text(&out), ".SH NAME\nprog \\- what it is\n");
+    expect(buf_text(&out), ".BR prog\\-demo\\-it (1)\nShows how help looks\n.SH EXIT STATUS\n");
     buf_deinit(&out);
 }
 
