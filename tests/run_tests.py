@@ -22,7 +22,7 @@ AGAIN_AT_MOST = 5  # live tests of one build that failed and are run once more
 # once, in the sanitized gcc build; the others run what depends on the compiler and the sanitizer.
 LIVE = r"^integration\.[^.]+\."
 # Pure code that computes for long: many seeds, planted bugs. It runs optimised; a few seeds run in each build.
-SEEDS = r"^unit\.(sim_safe|sim_chaos|planted_bugs|formulas)_test$|^sim\.(seeds|hash)$"
+SEEDS = r"^unit\.(sim_safe|sim_chaos|planted_bugs|formulas)_test$|^sim\.(seeds|hash)$|^unit\.sim_bench\.runs$"
 # What is the same in every build: it runs programs only.
 ONCE = LIVE + r"|^sim\.(stories|golden_stories)$|^docs\."
 # The same under valgrind takes minutes: long tier.

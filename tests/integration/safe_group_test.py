@@ -610,8 +610,10 @@ def test_a_foreigner_deletes_owner_nodes(t):
     world = World(t)
     a = world.join("a")
     world.settled()
+    both = world.cluster.zk.transaction()  # else it may have the one again before the other goes
     for partition in (1, 2):
-        world.cluster.zk.delete("/consumers/g/owners/t/%d" % partition)
+        both.delete("/consumers/g/owners/t/%d" % partition)
+    expect("deleted", both.commit(), [True, True])
     wait_for(lambda: [kind for kind, _ in told(a, "a")] == ["assign", "lost", "assign"],
              "a to notice", 20)
     world.settled()
