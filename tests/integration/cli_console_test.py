@@ -2,6 +2,7 @@
 it."""
 import re
 import signal
+import urllib.request
 
 from lib.kafka_tools import kafkas, ours
 from lib.members import program, run
@@ -212,8 +213,22 @@ def test_mirror_of_two_sources(t):
     process.kill()
     for number in range(2):
         produce(number, [b"%d-late-%d" % (number, i) for i in range(100)])
-    process = t.process("mirror", command, err=err)
+    process = t.process("mirror", [*command, "--metrics=127.0.0.1:0"], err=err)
     wait_for(lambda: (committed(0), committed(1)) == (2100, 2100), "all to be committed", 60, alive=[process])
+    url = re.search(r"Metrics at (http://127.0.0.1:\d+/metrics)", err.read_text()).group(1)
+    names = ["mirror@" + cluster.zookeeper_connect for cluster in sources]
+    wanted = {'zkconsumer_owned_partitions{source="%s",consumergroup="mirror",topic="orders"} %d' % (name, 1 + i)
+              for i, name in enumerate(names)}
+    wanted |= {'kafka_brokers{source="%s"} 1' % name for name in names}
+    wanted |= {'zkconsumer_mirror_refused_total{source="%s"} 0' % name for name in names}
+
+    def numbers():
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return set(answer.read().decode().splitlines())
+
+    wait_for(lambda: wanted <= numbers(), "the numbers of both", alive=[process])
+    copied = {line.split()[1] for line in numbers() if line.startswith("zkconsumer_mirror_delivered_total{")}
+    assert copied and all(int(number) >= 100 for number in copied), copied
     for number in range(2):  # which source, in every line
         expect_in("%s, group mirror: assigned: %d partitions" % (sources[number].zookeeper_connect, 1 + number),
                   err.read_text())

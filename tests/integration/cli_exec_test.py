@@ -281,6 +281,14 @@ def test_metrics(t):
         raise AssertionError("there is something")
     except urllib.error.HTTPError as error:
         expect(error.code, 404)
+    for method, body in (("POST", b"x=1"), ("POST", None), ("PUT", b""), ("DELETE", None), ("OPTIONS", None)):
+        try:
+            urllib.request.urlopen(urllib.request.Request(url, body, method=method), timeout=30)
+            raise AssertionError("%s is answered" % method)
+        except urllib.error.HTTPError as error:
+            expect((method, error.code, error.headers["Allow"]), (method, 405, "GET, HEAD"))
+    with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=30) as answer:
+        expect((answer.status, answer.read()), (200, b""))
     assert process.stop() == 0
     for address in ("nonsense", "127.0.0.1:99999", "192.0.2.1:0"):
         done = run("zkconsumer", "consume", "-t", "t", "--zookeeper", cluster.zookeeper_connect, "--metrics", address)

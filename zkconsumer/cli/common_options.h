@@ -37,6 +37,13 @@
             "roundrobin, rendezvous, ceil; else range."                                            \
     }
 
+#define OPTION_METRICS                                                                             \
+    {                                                                                              \
+        "metrics", 0, "HOST:PORT", false,                                                          \
+            "Serve GET /metrics there, in Prometheus' format; port 0: any that is free, which is " \
+            "told."                                                                                \
+    }
+
 #define OPTION_QUIET                                                                               \
     {                                                                                              \
         "quiet", 'q', NULL, false, "Say on stderr only what went wrong."                           \

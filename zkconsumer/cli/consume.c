@@ -105,7 +105,7 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
 {
     struct consume *c = user;
     (void)consumer;
-    metrics_server_count_partitions(c->metrics, kind, count);
+    metrics_source_count_partitions(metrics_server_source(c->metrics, 0), kind, count);
     switch (kind) {
     case ZKC_REBALANCE_ASSIGN:
         report_partitions(c, "assigned", list, count);
@@ -120,7 +120,7 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
 
 static void on_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
 {
-    metrics_server_count_error(((struct consume *)user)->metrics);
+    metrics_source_count_error(metrics_server_source(((struct consume *)user)->metrics, 0));
     consume_error(consumer, err, text, user);
 }
 
@@ -151,7 +151,8 @@ static void on_log(zkc_consumer *consumer, int level, const char *facility, cons
 static void on_stats(zkc_consumer *consumer, const char *json, size_t len, void *user)
 {
     (void)consumer;
-    metrics_server_take_statistics(((struct consume *)user)->metrics, json, len);
+    metrics_source_take_statistics(metrics_server_source(((struct consume *)user)->metrics, 0),
+                                   json, len);
 }
 
 /* ---- ends of partitions ---- */
@@ -454,8 +455,10 @@ static enum cli_exit open_metrics(struct consume *c)
     struct why why;
     if (!c->plan.metrics)
         return CLI_DONE;
-    if (!metrics_server_open(c->plan.metrics, zkc_conf_get(c->plan.conf, "zookeeper.connect"),
-                             zkc_conf_get(c->plan.conf, "zookeeper.auth"), &c->metrics, &why)) {
+    struct metrics_from from = {.name = "",
+                                .connect = zkc_conf_get(c->plan.conf, "zookeeper.connect"),
+                                .auth = zkc_conf_get(c->plan.conf, "zookeeper.auth")};
+    if (!metrics_server_open(c->plan.metrics, &from, 1, &c->metrics, &why)) {
         report_error("--metrics: %s", why.text);
         return CLI_FAILED;
     }

@@ -129,9 +129,7 @@ const struct cli_option consume_options[OPTIONS] = {
     [EXEC_TIMEOUT] = {"exec-timeout", 0, "MS", false,
                       "With --exec: end a command that takes longer, which is a failure. Default: "
                       "60000."},
-    [METRICS] = {"metrics", 0, "HOST:PORT", false,
-                 "Serve GET /metrics there, in Prometheus' format; port 0: any that is free, which "
-                 "is told."},
+    [METRICS] = OPTION_METRICS,
     [WHITELIST] = {"whitelist", 0, "REGEX", false,
                    "Read all topics whose whole name matches this Java regular expression, now and "
                    "later; commas stand for |."},

@@ -13,7 +13,7 @@ static void begin(struct buf *out, const char *name, const char *type, const cha
 }
 
 /* Backslash, quote and line end are escaped in a label's value. */
-static void append_label(struct buf *out, const char *name, const char *value, bool is_first)
+void metrics_append_label(struct buf *out, const char *name, const char *value, bool is_first)
 {
     buf_appendf(out, "%s%s=\"", is_first ? "" : ",", name);
     for (const char *c = value; *c; c++) {
@@ -94,10 +94,10 @@ static void partition_line(struct buf *out, const struct partition_family *f, co
         return;
     buf_appendf(out, "%s{", f->name);
     if (f->by_group)
-        append_label(out, "consumergroup", group, true);
-    append_label(out, "topic", text(partition, "topic"), !f->by_group);
+        metrics_append_label(out, "consumergroup", group, true);
+    metrics_append_label(out, "topic", text(partition, "topic"), !f->by_group);
     snprintf(id, sizeof id, "%" PRId64, number(partition, "partition"));
-    append_label(out, "partition", id, false);
+    metrics_append_label(out, "partition", id, false);
     buf_appendf(out, "} %" PRId64 "\n", value);
 }
 
@@ -134,8 +134,8 @@ static void append_by_topic(struct buf *out, const struct topic_family *f, const
         if (!is_known) /* of no partition */
             continue;
         buf_appendf(out, "%s{", f->name);
-        append_label(out, "consumergroup", group, true);
-        append_label(out, "topic", topic, false);
+        metrics_append_label(out, "consumergroup", group, true);
+        metrics_append_label(out, "topic", topic, false);
         buf_appendf(out, "} %" PRId64 "\n", sum);
     }
 }
@@ -161,13 +161,13 @@ static void append_group(struct buf *out, const json_t *view, const char *group)
           "Members that are registered, as this one last saw.");
     if (json_is_integer(json_object_get(view, "members")) && number(view, "members") >= 0) {
         buf_append_text(out, "kafka_consumergroup_members{");
-        append_label(out, "consumergroup", group, true);
+        metrics_append_label(out, "consumergroup", group, true);
         buf_appendf(out, "} %" PRId64 "\n", number(view, "members"));
     }
     begin(out, "kafka_topic_partitions", "gauge", "Partitions of a topic.");
     for (size_t i = 0; i < json_array_size(topics); i++) {
         buf_append_text(out, "kafka_topic_partitions{");
-        append_label(out, "topic", text(json_array_get(topics, i), "topic"), true);
+        metrics_append_label(out, "topic", text(json_array_get(topics, i), "topic"), true);
         buf_appendf(out, "} %" PRId64 "\n", number(json_array_get(topics, i), "partitions"));
     }
 }
@@ -180,7 +180,7 @@ static void append_cluster(struct buf *out, const struct metrics_cluster *cluste
     begin(out, "kafka_topic_partition_oldest_offset", "gauge", "Where the partition log begins.");
     for (size_t i = 0; i < cluster->oldest_count; i++) {
         buf_append_text(out, "kafka_topic_partition_oldest_offset{");
-        append_label(out, "topic", cluster->oldest[i].topic, true);
+        metrics_append_label(out, "topic", cluster->oldest[i].topic, true);
         buf_appendf(out, ",partition=\"%" PRId32 "\"} %" PRId64 "\n", cluster->oldest[i].partition,
                     cluster->oldest[i].offset);
     }
@@ -318,7 +318,7 @@ static void append_unowned(struct buf *out, const json_t *document)
         const json_t *p = json_array_get(list, i);
         int64_t ms = number(p, "ms");
         buf_append_text(out, "zkconsumer_partition_unowned_seconds_total{");
-        append_label(out, "topic", text(p, "topic"), true);
+        metrics_append_label(out, "topic", text(p, "topic"), true);
         buf_appendf(out, ",partition=\"%" PRId64 "\"} %" PRId64 ".%03d\n", number(p, "partition"),
                     ms / 1000, (int)(ms % 1000));
     }
@@ -472,10 +472,23 @@ static void append_counters(struct buf *out, const struct metrics_counters *c)
           (int64_t)c->errors);
 }
 
+static void append_mirror(struct buf *out, const struct metrics_counters *c)
+{
+    if (!c->is_mirror)
+        return;
+    plain(out, "zkconsumer_mirror_copied_total", "counter",
+          "Messages handed over for the target cluster.", (int64_t)c->copied);
+    plain(out, "zkconsumer_mirror_delivered_total", "counter",
+          "Messages that the target has acknowledged.", (int64_t)c->delivered);
+    plain(out, "zkconsumer_mirror_refused_total", "counter",
+          "Messages that the target has refused.", (int64_t)c->refused);
+}
+
 void metrics_append(const char *json, size_t len, const struct metrics_counters *counters,
                     const struct metrics_cluster *cluster, struct buf *out)
 {
     append_counters(out, counters);
+    append_mirror(out, counters);
     append_cluster(out, cluster);
     json_t *document = json ? json_loadb(json, len, 0, NULL) : NULL;
     if (!document)

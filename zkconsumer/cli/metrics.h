@@ -15,6 +15,9 @@ struct metrics_counters {
     uint64_t standstills;             /* ended: from having given back or lost the last partition
                                        * to getting some */
     int64_t standstill_ms;            /* all of them together */
+    bool is_mirror;                   /* the three below are told */
+    uint64_t copied;                  /* messages handed over for the target */
+    uint64_t delivered, refused;      /* of them, by the target */
 };
 
 /* Where a partition log begins. */
@@ -38,5 +41,8 @@ struct metrics_cluster {
  * it. Any thread. */
 void metrics_append(const char *json, size_t len, const struct metrics_counters *counters,
                     const struct metrics_cluster *cluster, struct buf *out);
+
+/* Appends `name="value"`, with a comma in front unless it is the first of a line. */
+void metrics_append_label(struct buf *out, const char *name, const char *value, bool is_first);
 
 #endif

@@ -1,6 +1,7 @@
 #include "zkconsumer/cli/metrics_server.h"
 #include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/metrics_cluster.h"
+#include "zkconsumer/cli/metrics_merge.h"
 #include "zkconsumer/cli/options.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 #define PAGE_BYTES_MAX    ((size_t)64 << 20)
 #define REQUEST_SECONDS   10
 #define HEADERS_BYTES_MAX 16384
+#define BODY_BYTES_MAX    65536 /* of requests that are refused for their method */
 #define ANSWERS_BYTES_MAX ((size_t)64 << 20)
 
 /* What pages are made of is not changed but replaced, so that nobody formats under the lock, which
@@ -35,6 +37,17 @@ struct answers {
     struct metrics_cluster cluster; /* in it */
 };
 
+struct metrics_source {
+    struct metrics_server *server;
+    char *name, *connect, *auth; /* owned */
+
+    /* Under the server's lock: */
+    struct document *document; /* the latest; NULL: none yet */
+    struct answers *answers;   /* of the cluster; NULL: not known */
+    struct metrics_counters counters;
+    int64_t stands_since_ms; /* -1: it does not */
+};
+
 struct metrics_server {
     struct event_base *base;
     struct evhttp *http;
@@ -43,17 +56,14 @@ struct metrics_server {
     pthread_t thread;
     bool is_running;
     char url[128];
-    char *connect, *auth;
-    pthread_t asker; /* asks the cluster */
-    bool is_asking;  /* it runs */
+    pthread_t asker;                /* asks the clusters */
+    bool is_asking;                 /* it runs */
+    struct metrics_source *sources; /* owned */
+    size_t source_count;
 
-    pthread_mutex_t lock;      /* of what follows */
-    struct document *document; /* the latest; NULL: none yet */
-    struct answers *answers;   /* of the cluster; NULL: not known */
-    struct metrics_counters counters;
-    int64_t stands_since_ms; /* -1: it does not */
-    pthread_cond_t look;     /* of the two below */
-    bool is_looked_at;       /* since the cluster was last asked */
+    pthread_mutex_t lock; /* of what follows, and of parts of the sources */
+    pthread_cond_t look;  /* of the two below */
+    bool is_looked_at;    /* since the clusters were last asked */
     bool is_stopping;
 };
 
@@ -74,13 +84,21 @@ static void answers_unref(struct answers *a)
 
 /* ---- on the asker's thread ---- */
 
+static bool has_document(const struct metrics_server *s)
+{
+    size_t i = 0;
+    while (i < s->source_count && !s->sources[i].document)
+        i++;
+    return i < s->source_count;
+}
+
 /* Waits until there is somebody to ask for. False: it is over. Under the lock. */
 static bool wait_for_look(struct metrics_server *s, int64_t next_ms)
 {
     while (!s->is_stopping) {
         int64_t left_ms = next_ms - clock_now_ms();
         struct timespec at;
-        if (s->is_looked_at && s->document && left_ms <= 0)
+        if (s->is_looked_at && left_ms <= 0 && has_document(s))
             return true;
         if (left_ms <= 0) {
             pthread_cond_wait(&s->look, &s->lock);
@@ -95,12 +113,14 @@ static bool wait_for_look(struct metrics_server *s, int64_t next_ms)
     return false;
 }
 
-/* What could not be asked is not known any more. */
-static void ask_once(struct metrics_server *s)
+/* What could not be asked is not known any more. Under the lock, which is given up meanwhile. */
+static void ask_once(struct metrics_source *s)
 {
     struct document *d = s->document;
+    if (!d)
+        return;
     d->refs++;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->server->lock);
     struct answers *answers = calloc(1, sizeof *answers);
     if (answers) {
         answers->refs = 1;
@@ -108,7 +128,7 @@ static void ask_once(struct metrics_server *s)
         metrics_cluster_ask(s->connect, s->auth, d->json, d->len, &answers->arena,
                             &answers->cluster);
     }
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->server->lock);
     document_unref(d);
     answers_unref(s->answers);
     s->answers = answers;
@@ -121,7 +141,8 @@ static void *ask_on(void *user)
     pthread_mutex_lock(&s->lock);
     while (wait_for_look(s, next_ms)) {
         s->is_looked_at = false;
-        ask_once(s);
+        for (size_t i = 0; i < s->source_count && !s->is_stopping; i++)
+            ask_once(&s->sources[i]);
         next_ms = clock_now_ms() + METRICS_CLUSTER_INTERVAL_MS;
     }
     pthread_mutex_unlock(&s->lock);
@@ -136,10 +157,11 @@ static void look(struct metrics_server *s)
 
 /* ---- on the server's thread ---- */
 
-static void make_page(struct metrics_server *s, struct buf *page)
+static void make_page(struct metrics_source *s, struct buf *page)
 {
     static const struct metrics_cluster unknown;
-    pthread_mutex_lock(&s->lock);
+    struct metrics_server *server = s->server;
+    pthread_mutex_lock(&server->lock);
     struct document *d = s->document;
     struct answers *answers = s->answers;
     struct metrics_counters counters = s->counters;
@@ -147,22 +169,60 @@ static void make_page(struct metrics_server *s, struct buf *page)
         d->refs++;
     if (answers)
         answers->refs++;
-    look(s);
-    pthread_mutex_unlock(&s->lock);
+    look(server);
+    pthread_mutex_unlock(&server->lock);
     metrics_append(d ? d->json : NULL, d ? d->len : 0, &counters,
                    answers ? &answers->cluster : &unknown, page);
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&server->lock);
     document_unref(d);
     answers_unref(answers);
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* One page of all sources. */
+static void make_merged(struct metrics_server *s, struct buf *page)
+{
+    struct buf *texts = calloc(s->source_count, sizeof *texts);
+    struct metrics_page *pages = calloc(s->source_count, sizeof *pages);
+    bool ok = texts && pages;
+    for (size_t i = 0; ok && i < s->source_count; i++) {
+        buf_init(&texts[i], PAGE_BYTES_MAX);
+        make_page(&s->sources[i], &texts[i]);
+        pages[i] = (struct metrics_page){buf_bytes(&texts[i]), s->sources[i].name};
+        page->failed = page->failed ? page->failed : texts[i].failed;
+    }
+    if (ok)
+        metrics_merge(pages, s->source_count, page);
+    else
+        page->failed = ZKC_ERR_NOMEM;
+    for (size_t i = 0; texts && i < s->source_count; i++)
+        buf_deinit(&texts[i]);
+    free(texts);
+    free(pages);
+}
+
+/* RFC 9110, 15.5.6. True: that was it. */
+static bool refuse_method(struct evhttp_request *request)
+{
+    enum evhttp_cmd_type method = evhttp_request_get_command(request);
+    if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD)
+        return false;
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Allow", "GET, HEAD");
+    evhttp_send_reply(request, HTTP_BADMETHOD, "Method Not Allowed", NULL);
+    return true;
 }
 
 static void on_metrics(struct evhttp_request *request, void *user)
 {
     struct metrics_server *s = user;
     struct buf page;
+    if (refuse_method(request))
+        return;
     buf_init(&page, PAGE_BYTES_MAX);
-    make_page(s, &page);
+    if (s->source_count == 1)
+        make_page(&s->sources[0], &page);
+    else
+        make_merged(s, &page);
     struct evbuffer *body = evbuffer_new();
     if (!body || page.failed || evbuffer_add(body, page.data, page.len) != 0) {
         evhttp_send_error(request, HTTP_INTERNAL, NULL);
@@ -246,10 +306,13 @@ static bool listen_at(struct metrics_server *s, const char *address, struct why 
     int fd = evhttp_bound_socket_get_fd(bound);
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     name_url(s, fd, host);
-    evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
+    evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
+                                            EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE |
+                                            EVHTTP_REQ_OPTIONS | EVHTTP_REQ_TRACE |
+                                            EVHTTP_REQ_CONNECT | EVHTTP_REQ_PATCH);
     evhttp_set_timeout(s->http, REQUEST_SECONDS);
     evhttp_set_max_headers_size(s->http, HEADERS_BYTES_MAX);
-    evhttp_set_max_body_size(s->http, 0);
+    evhttp_set_max_body_size(s->http, BODY_BYTES_MAX);
     evhttp_set_cb(s->http, "/metrics", on_metrics, s);
     evhttp_set_gencb(s->http, on_other, s);
     return true;
@@ -278,7 +341,27 @@ static bool init_condition(struct metrics_server *s)
     return ok;
 }
 
-bool metrics_server_open(const char *address, const char *connect, const char *auth,
+static bool copy_source(struct metrics_source *s, const struct metrics_from *from)
+{
+    s->stands_since_ms = -1;
+    s->name = strdup(from->name);
+    s->connect = strdup(from->connect);
+    s->auth = from->auth ? strdup(from->auth) : NULL;
+    return s->name && s->connect && !s->auth == !from->auth;
+}
+
+static bool copy_sources(struct metrics_server *s, const struct metrics_from *from, size_t count)
+{
+    bool ok = (s->sources = calloc(count, sizeof *s->sources)) != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        s->source_count++;
+        s->sources[i].server = s;
+        ok = copy_source(&s->sources[i], &from[i]);
+    }
+    return ok;
+}
+
+bool metrics_server_open(const char *address, const struct metrics_from *from, size_t count,
                          struct metrics_server **out, struct why *why)
 {
     struct metrics_server *s = calloc(1, sizeof *s);
@@ -289,14 +372,11 @@ bool metrics_server_open(const char *address, const char *connect, const char *a
     }
     s->is_looked_at = true; /* the first page has it already */
     s->stop_fds[0] = s->stop_fds[1] = -1;
-    s->stands_since_ms = -1;
-    s->connect = strdup(connect);
-    s->auth = auth ? strdup(auth) : NULL;
     s->base = event_base_new();
     s->http = s->base ? evhttp_new(s->base) : NULL;
     if (s->http && pipe2(s->stop_fds, O_CLOEXEC | O_NONBLOCK) == 0)
         s->stop = event_new(s->base, s->stop_fds[0], EV_READ, on_stop, s->base);
-    if (s->stop && s->connect && !s->auth == !auth && event_add(s->stop, NULL) == 0 &&
+    if (s->stop && copy_sources(s, from, count) && event_add(s->stop, NULL) == 0 &&
         listen_at(s, address, why) && start_threads(s)) {
         *out = s;
         return true;
@@ -308,6 +388,11 @@ bool metrics_server_open(const char *address, const char *connect, const char *a
 const char *metrics_server_url(const struct metrics_server *s)
 {
     return s->url;
+}
+
+struct metrics_source *metrics_server_source(struct metrics_server *s, size_t i)
+{
+    return s ? &s->sources[i] : NULL;
 }
 
 void metrics_server_close(struct metrics_server *s)
@@ -337,16 +422,20 @@ void metrics_server_close(struct metrics_server *s)
             close(s->stop_fds[i]);
     pthread_cond_destroy(&s->look);
     pthread_mutex_destroy(&s->lock);
-    answers_unref(s->answers);
-    document_unref(s->document);
-    free(s->connect);
-    free(s->auth);
+    for (size_t i = 0; i < s->source_count; i++) {
+        answers_unref(s->sources[i].answers);
+        document_unref(s->sources[i].document);
+        free(s->sources[i].name);
+        free(s->sources[i].connect);
+        free(s->sources[i].auth);
+    }
+    free(s->sources);
     free(s);
 }
 
 /* ---- from the consumer ---- */
 
-void metrics_server_take_statistics(struct metrics_server *s, const char *json, size_t len)
+void metrics_source_take_statistics(struct metrics_source *s, const char *json, size_t len)
 {
     struct document *d = s ? malloc(sizeof *d + len) : NULL;
     if (!d)
@@ -354,23 +443,23 @@ void metrics_server_take_statistics(struct metrics_server *s, const char *json, 
     d->refs = 1;
     d->len = len;
     memcpy(d->json, json, len);
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->server->lock);
     document_unref(s->document);
     s->document = d;
-    if (s->is_looked_at)
-        pthread_cond_signal(&s->look);
-    pthread_mutex_unlock(&s->lock);
+    if (s->server->is_looked_at)
+        pthread_cond_signal(&s->server->look);
+    pthread_mutex_unlock(&s->server->lock);
 }
 
 /* Only without any partition: what a safe member keeps flows on. */
-static void stand(struct metrics_server *s)
+static void stand(struct metrics_source *s)
 {
     const struct metrics_counters *c = &s->counters;
     if (s->stands_since_ms < 0 && c->assigned <= c->revoked + c->lost)
         s->stands_since_ms = clock_now_ms();
 }
 
-static void go_on(struct metrics_server *s)
+static void go_on(struct metrics_source *s)
 {
     if (s->stands_since_ms < 0)
         return;
@@ -379,12 +468,12 @@ static void go_on(struct metrics_server *s)
     s->stands_since_ms = -1;
 }
 
-void metrics_server_count_partitions(struct metrics_server *s, enum zkc_rebalance_kind kind,
+void metrics_source_count_partitions(struct metrics_source *s, enum zkc_rebalance_kind kind,
                                      size_t count)
 {
     if (!s)
         return;
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->server->lock);
     switch (kind) {
     case ZKC_REBALANCE_ASSIGN:
         s->counters.assigned += count;
@@ -399,14 +488,27 @@ void metrics_server_count_partitions(struct metrics_server *s, enum zkc_rebalanc
         stand(s);
         break;
     }
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->server->lock);
 }
 
-void metrics_server_count_error(struct metrics_server *s)
+void metrics_source_count_error(struct metrics_source *s)
 {
     if (!s)
         return;
-    pthread_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->server->lock);
     s->counters.errors++;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->server->lock);
+}
+
+void metrics_source_set_mirrored(struct metrics_source *s, uint64_t copied, uint64_t delivered,
+                                 uint64_t refused)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->server->lock);
+    s->counters.is_mirror = true;
+    s->counters.copied = copied;
+    s->counters.delivered = delivered;
+    s->counters.refused = refused;
+    pthread_mutex_unlock(&s->server->lock);
 }

@@ -13,6 +13,7 @@
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/conf_keys.h"
 #include "zkconsumer/cli/consume_plan.h"
+#include "zkconsumer/cli/metrics_server.h"
 #include "zkconsumer/cli/mirror_plan.h"
 #include "zkconsumer/cli/producer.h"
 #include "zkconsumer/cli/producer_brokers.h"
@@ -45,6 +46,7 @@ struct mirror {
     char *label;            /* in front of what is told; "": there is one source */
     atomic_bool *is_ending; /* shared: one of them has ended */
     pthread_t thread;
+    struct metrics_source *metrics; /* NULL: they are not served */
     zkc_consumer *consumer;
     struct producer **producers; /* owned; plan->producers of them, NULL where they are not yet */
     struct reached *reached;     /* owned */
@@ -105,12 +107,21 @@ static void forget_reached(struct mirror *m)
 
 /* ---- producers ---- */
 
+static struct producer_counts count_all(const struct mirror *m)
+{
+    struct producer_counts all = {0};
+    for (int64_t i = 0; i < m->plan->producers; i++) {
+        struct producer_counts one = producer_counts(m->producers[i]);
+        all.sent += one.sent;
+        all.delivered += one.delivered;
+        all.failed += one.failed;
+    }
+    return all;
+}
+
 static uint64_t count_failed(const struct mirror *m)
 {
-    uint64_t failed = 0;
-    for (int64_t i = 0; i < m->plan->producers; i++)
-        failed += producer_counts(m->producers[i]).failed;
-    return failed;
+    return count_all(m).failed;
 }
 
 /* The target has refused a message, and that is to be the end. */
@@ -132,6 +143,12 @@ static void poll_all(struct mirror *m)
 {
     for (int64_t i = 0; i < m->plan->producers; i++)
         producer_poll(m->producers[i]);
+}
+
+static void tell_metrics(struct mirror *m)
+{
+    struct producer_counts all = count_all(m);
+    metrics_source_set_mirrored(m->metrics, all.sent, all.delivered, all.failed);
 }
 
 /* What has to stay in its order goes through one producer: messages with the same key, and those of
@@ -267,8 +284,10 @@ static bool take(struct mirror *m)
     }
     if (!err && !copy(m, &message))
         return false;
-    if (err || m->copied % 256 == 0)
+    if (err || m->copied % 256 == 0) {
         poll_all(m);
+        tell_metrics(m);
+    }
     return clock_now_ms() < m->commit_ms || checkpoint(m);
 }
 
@@ -278,6 +297,7 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
     struct mirror *m = user;
     (void)consumer;
     (void)list;
+    metrics_source_count_partitions(m->metrics, kind, count);
     report_status("%s%s: %zu partitions", m->label,
                   kind == ZKC_REBALANCE_ASSIGN   ? "assigned"
                   : kind == ZKC_REBALANCE_REVOKE ? "revoked"
@@ -289,9 +309,17 @@ static void on_rebalance(zkc_consumer *consumer, enum zkc_rebalance_kind kind,
 
 static void on_error(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user)
 {
+    const struct mirror *m = user;
     char labelled[1024];
-    snprintf(labelled, sizeof labelled, "%s%s", ((const struct mirror *)user)->label, text);
+    metrics_source_count_error(m->metrics);
+    snprintf(labelled, sizeof labelled, "%s%s", m->label, text);
     consume_error(consumer, err, labelled, user);
+}
+
+static void on_stats(zkc_consumer *consumer, const char *json, size_t len, void *user)
+{
+    (void)consumer;
+    metrics_source_take_statistics(((const struct mirror *)user)->metrics, json, len);
 }
 
 static void on_log(zkc_consumer *consumer, int level, const char *facility, const char *text,
@@ -350,6 +378,7 @@ struct mirrors {
     struct mirror *list; /* owned; one for each source */
     size_t count;
     zkc_loop *loop;
+    struct metrics_server *metrics; /* NULL: none */
     atomic_bool is_ending;
 };
 
@@ -391,6 +420,8 @@ static enum cli_exit open_source(struct mirrors *all, struct mirror *m)
     zkc_conf_set_on_rebalance(conf, on_rebalance);
     zkc_conf_set_on_error(conf, on_error);
     zkc_conf_set_on_log(conf, on_log);
+    if (m->metrics)
+        zkc_conf_set_on_stats(conf, on_stats);
     enum zkc_err err = zkc_consumer_open(conf, all->loop, &m->consumer, text, sizeof text);
     return err ? fail(m, err, text) : CLI_DONE;
 }
@@ -427,6 +458,30 @@ static enum cli_exit run_all(struct mirrors *all)
     return code;
 }
 
+/* A source is named GROUP@ZOOKEEPER. */
+static bool open_metrics(const struct mirror_plan *plan, struct metrics_server **out)
+{
+    struct metrics_from *from = calloc(plan->source_count, sizeof *from);
+    char(*names)[1024] = calloc(plan->source_count, sizeof *names);
+    struct why why;
+    why_set(&why, "out of memory");
+    for (size_t i = 0; from && names && i < plan->source_count; i++) {
+        const struct mirror_source *source = &plan->sources[i];
+        snprintf(names[i], sizeof names[i], "%.255s@%.700s", source->group, source->zookeeper);
+        from[i] = (struct metrics_from){names[i], source->zookeeper,
+                                        zkc_conf_get(source->conf, "zookeeper.auth")};
+    }
+    bool ok =
+        from && names && metrics_server_open(plan->metrics, from, plan->source_count, out, &why);
+    if (ok)
+        report_status("Metrics at %s", metrics_server_url(*out));
+    else
+        report_error("--metrics: %s", why.text);
+    free(names);
+    free(from);
+    return ok;
+}
+
 static enum cli_exit mirror(const struct mirror_plan *plan)
 {
     struct mirrors all = {.list = calloc(plan->source_count, sizeof *all.list),
@@ -437,8 +492,11 @@ static enum cli_exit mirror(const struct mirror_plan *plan)
         report_error("%s", zkc_err_text(err));
         code = report_exit_of(err);
     }
+    if (code == CLI_DONE && plan->metrics && !open_metrics(plan, &all.metrics))
+        code = CLI_FAILED;
     for (size_t i = 0; i < all.count && code == CLI_DONE; i++) {
         all.list[i].plan = plan;
+        all.list[i].metrics = metrics_server_source(all.metrics, i);
         all.list[i].source = &plan->sources[i];
         all.list[i].is_ending = &all.is_ending;
         code = open_source(&all, &all.list[i]);
@@ -448,6 +506,7 @@ static enum cli_exit mirror(const struct mirror_plan *plan)
     for (size_t i = 0; all.list && i < all.count && all.list[i].plan; i++)
         close_source(&all.list[i]);
     zkc_loop_close(all.loop);
+    metrics_server_close(all.metrics);
     free(all.list);
     return code;
 }

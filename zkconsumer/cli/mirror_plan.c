@@ -28,6 +28,7 @@ enum {
     PRODUCERS,
     ABORT,
     IGNORED_FLAGS,
+    METRICS,
     PROPERTY,
     QUIET,
     VERBOSE,
@@ -70,6 +71,7 @@ const struct cli_option mirror_options[MIRROR_OPTIONS] = {
                "true: a message that the target refuses ends it. false: it is told, lost, and the "
                "others go on. Default: true."},
     [IGNORED_FLAGS] = {"new.producer", 0, NULL, false, "Kafka's; without effect here."},
+    [METRICS] = OPTION_METRICS,
     [PROPERTY] = {"property", 'X', "KEY=VALUE", true, "A setting of the consumers."},
     [QUIET] = OPTION_QUIET,
     [VERBOSE] = OPTION_VERBOSE,
@@ -159,6 +161,8 @@ static bool complete_source(struct mirror_source *source, const struct cli_args 
                           cli_args_text(args, ZOOKEEPER, NULL)) ||
         !consume_conf_set(source->conf, "--group", "group.id", cli_args_text(args, GROUP, NULL)) ||
         !property_option_each(args, PROPERTY, set_property, source->conf) ||
+        !consume_conf_set(source->conf, "--metrics", "statistics.interval.ms",
+                          cli_args_has(args, METRICS) ? "1000" : NULL) ||
         !consume_conf_commit_by_hand(source->conf, "mirror"))
         return false;
     source->zookeeper = zkc_conf_get(source->conf, "zookeeper.connect");
@@ -248,6 +252,7 @@ bool mirror_plan_init(struct mirror_plan *plan, const struct cli_args *args)
         report_error("%s", text);
         return false;
     }
+    plan->metrics = cli_args_text(args, METRICS, NULL);
     const char *abort_text = cli_args_text(args, ABORT, "true");
     plan->goes_on = strcmp(abort_text, "false") == 0;
     if (!plan->goes_on && strcmp(abort_text, "true") != 0) {

@@ -6,7 +6,7 @@
 #include <librdkafka/rdkafka.h>
 #include <zkconsumer/consumer.h>
 
-#define MIRROR_OPTIONS 18
+#define MIRROR_OPTIONS 19
 extern const struct cli_option mirror_options[MIRROR_OPTIONS];
 
 #define MIRROR_PRODUCERS_MAX 1000
@@ -29,6 +29,7 @@ struct mirror_plan {
     int64_t producers;               /* of each source */
     int64_t queue;                   /* messages of each producer */
     int64_t commit_interval_ms;
+    const char *metrics; /* where to serve them; NULL: nowhere */
 };
 
 /* False: what is wrong was reported. In both cases the caller ends it with mirror_plan_deinit(). */

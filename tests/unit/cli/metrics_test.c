@@ -1,5 +1,6 @@
 #include "tests/unit/test.h"
 #include "zkconsumer/cli/metrics.h"
+#include "zkconsumer/cli/metrics_merge.h"
 
 static const struct metrics_counters counters = {.assigned = 3, .revoked = 2, .errors = 7};
 
@@ -149,11 +150,60 @@ static void test_labels_are_escaped(void **state)
                  lines, 1);
 }
 
+static void test_several_consumers_on_one_page(void **state)
+{
+    (void)state;
+    static const char one[] = "# HELP a Aa.\n# TYPE a gauge\na{x=\"1 {}\"} 1\na{x=\"2\"} 2\n"
+                              "# HELP b Bb.\n# TYPE b counter\n"
+                              "# HELP c Cc.\n# TYPE c gauge\nc 3\n";
+    static const char two[] = "# HELP c Cc.\n# TYPE c gauge\nc 4\n"
+                              "# HELP d Dd.\n# TYPE d histogram\nd_bucket{le=\"+Inf\"} 5\n";
+    static const char three[] = "# HELP d Dd.\n# TYPE d histogram\nd_bucket{le=\"+Inf\"} 6";
+    const struct metrics_page pages[] = {{bytes_of_text(one), "g@z"},
+                                         {bytes_of_text(two), "q\""},
+                                         {bytes_of_text(three), "r"},
+                                         {bytes_of_text(""), "nothing"},
+                                         {bytes_of_text("odd"), "odd"}};
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    metrics_merge(pages, ARRAY_LEN(pages), &out);
+    assert_string_equal(buf_text(&out),
+                        "# HELP a Aa.\n# TYPE a gauge\na{source=\"g@z\",x=\"1 {}\"} 1\n"
+                        "a{source=\"g@z\",x=\"2\"} 2\n"
+                        "# HELP b Bb.\n# TYPE b counter\n"
+                        "# HELP c Cc.\n# TYPE c gauge\nc{source=\"g@z\"} 3\nc{source=\"q\\\"\"} 4\n"
+                        "# HELP d Dd.\n# TYPE d histogram\n"
+                        "d_bucket{source=\"q\\\"\",le=\"+Inf\"} 5\n"
+                        "d_bucket{source=\"r\",le=\"+Inf\"} 6");
+    buf_deinit(&out);
+}
+
+static void test_a_mirror_counts(void **state)
+{
+    (void)state;
+    static const struct metrics_counters mirror = {
+        .is_mirror = true, .copied = 5, .delivered = 3, .refused = 1};
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    metrics_append(NULL, 0, &mirror, &cluster, &out);
+    assert_non_null(strstr(buf_text(&out), "\nzkconsumer_mirror_copied_total 5\n"));
+    assert_non_null(strstr(buf_text(&out), "\nzkconsumer_mirror_delivered_total 3\n"));
+    assert_non_null(strstr(buf_text(&out), "\nzkconsumer_mirror_refused_total 1\n"));
+    buf_clear(&out);
+    metrics_append(NULL, 0, &counters, &cluster, &out);
+    assert_null(strstr(buf_text(&out), "mirror"));
+    buf_deinit(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_a_document), cmocka_unit_test(test_partitions),
-        cmocka_unit_test(test_safe_mode),          cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_without_a_document),
+        cmocka_unit_test(test_several_consumers_on_one_page),
+        cmocka_unit_test(test_a_mirror_counts),
+        cmocka_unit_test(test_partitions),
+        cmocka_unit_test(test_safe_mode),
+        cmocka_unit_test(test_counts),
         cmocka_unit_test(test_labels_are_escaped),
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
