@@ -297,6 +297,7 @@ void check_take(const struct trace_event *e, void *check)
     take_other(c, e);
     check_zookeeper(c, e);
     check_attempts(c, e);
+    check_topics(c, e);
     check_deliveries(c, e);
     check_safe(c, e);
 }

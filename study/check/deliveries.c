@@ -120,11 +120,36 @@ static void book_commit(struct check *c, struct partition *p, int64_t offset)
             counted(c, CHECK_REGRESSION_DEPTH, (uint64_t)(p->committed - offset));
         }
     }
+    if (offset < p->committed && p->floor_asked >= 0) {
+        if (p->floor < 0 || p->floor_asked < p->floor)
+            p->floor = p->floor_asked;
+        p->floor_asked = -1;
+    }
     p->committed_before = p->committed;
-    p->committed = offset;
+    p->committed = p->begin_least = offset;
     p->committed_gs = c->gs;
-    if (p->floor < 0)
+    if (p->floor < 0 || p->is_of_before)
         p->floor = offset;
+}
+
+/* What lies between is wanted by nobody. */
+static void skip(struct check *c, struct partition *p, int64_t from, int64_t to)
+{
+    uint64_t twice;
+    if (from >= 0 && from < to && !offsets_add(&p->skipped, from, to - 1, &twice))
+        c->failed = true;
+}
+
+/* A tool has written it with a leading zero. Who has read the offset before begins there. */
+static void book_forced(struct check *c, struct partition *p, int64_t offset)
+{
+    int64_t least = p->begin_least < offset ? p->begin_least : offset;
+    skip(c, p, p->committed, offset);
+    if (offset < p->committed)
+        p->floor_asked = offset;
+    book_commit(c, p, offset);
+    p->begin_least = least;
+    p->forced = offset;
 }
 
 static void take_offset_read(struct check *c, const struct trace_event *e)
@@ -139,12 +164,14 @@ static void take_offset_read(struct check *c, const struct trace_event *e)
 static void check_commit(struct check *c, const struct trace_event *e, struct pair *x)
 {
     checked(c, CHECK_C5);
-    if (c->members[x->member].is_safe && e->offset.offset <= x->read_most)
-        return; /* with two stores one gets what the other has */
+    if (c->members[x->member].is_safe && (e->offset.offset <= x->read_most ||
+                                          e->offset.offset == c->partitions[x->partition].forced))
+        return; /* with two stores one gets what the other has; what is forced is written plain */
     if (!x->had_belief)
         violated(c, CHECK_C5, UINT64_MAX, "%s commits %s/%d, which it never owned", e->m,
                  topic_of(c, x), number_of(c, x));
-    else if (x->start >= 0 && e->offset.offset < x->start)
+    else if (x->start >= 0 && e->offset.offset < x->start &&
+             (x->moved_to < 0 || e->offset.offset < x->moved_to))
         violated(c, CHECK_C5, x->since_gs,
                  "%s commits %" PRId64 " of %s/%d, before its start %" PRId64, e->m,
                  e->offset.offset, topic_of(c, x), number_of(c, x), x->start);
@@ -195,7 +222,10 @@ static void take_offset_txn(struct check *c, const struct trace_event *e)
     if (!p || *end || end == digits)
         return;
     c->has_offset_txns = true;
-    book_commit(c, p, offset);
+    if (digits[0] == '0' && digits[1])
+        book_forced(c, p, offset);
+    else
+        book_commit(c, p, offset);
 }
 
 /* ---- beliefs ---- */
@@ -227,6 +257,8 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
     x->reached = x->moved_to = -1;
     x->pending_count = 0;
     struct partition *p = &c->partitions[x->partition];
+    p->floor_asked = -1;
+    p->is_of_before = false;
     if (x->start >= 0 && (p->floor < 0 || x->start < p->floor))
         p->floor = x->start;
     pair_recount(c, x);
@@ -238,14 +270,18 @@ static void take_moved(struct check *c, const struct trace_event *e)
     struct pair *x = pair_of(c, e->m, e->moved.p);
     if (!x || !x->believes)
         return;
+    struct partition *p = &c->partitions[x->partition];
+    skip(c, p, x->next >= 0 ? x->next : p->committed, e->moved.offset);
+    p->is_of_before = false;
     if (x->next > x->reached)
         x->reached = x->next;
     x->next = e->moved.offset;
     if (x->moved_to < 0 || e->moved.offset < x->moved_to)
         x->moved_to = e->moved.offset;
-    struct partition *p = &c->partitions[x->partition];
-    if (p->floor < 0 || e->moved.offset < p->floor)
+    if (p->floor < 0 && p->committed < 0)
         p->floor = e->moved.offset;
+    else if (p->floor_asked < 0 || e->moved.offset < p->floor_asked)
+        p->floor_asked = e->moved.offset;
 }
 
 static void take_own_end(struct check *c, const struct trace_event *e)
@@ -341,7 +377,7 @@ static size_t find_produce(const struct partition *p, int64_t offset)
 static void check_content(struct check *c, const struct trace_event *e, const struct pair *x)
 {
     const struct partition *p = &c->partitions[x->partition];
-    if (!c->has_produce)
+    if (!c->has_produce || p->is_reborn) /* may be of the topic that is gone */
         return;
     checked(c, CHECK_C6);
     if (e->deliver.last > p->produced) {
@@ -469,7 +505,7 @@ static void count_orphans(struct check *c)
     }
     c->orphans = 0;
     for (uint32_t i = 0; i < c->partition_names.count; i++)
-        c->orphans += c->partitions[i].believers == 0;
+        c->orphans += c->partitions[i].believers == 0 && !c->partitions[i].is_gone;
     c->orphans_known = any_live && !any_busy && !c->foreign;
     c->orphans_unknown = c->foreign  ? "members of the group wrote no trace"
                          : !any_live ? "no member was left at the end"
@@ -578,9 +614,10 @@ static void check_lost(struct check *c, uint32_t index, int64_t committed, uint6
     uint64_t seen = offsets_count(&p->delivered, p->floor, committed - 1);
     for (size_t i = 0; i < p->skipped.count; i++) {
         struct offset_run r = p->skipped.runs[i];
+        int64_t first = r.first > p->floor ? r.first : p->floor;
         int64_t last = r.last < committed - 1 ? r.last : committed - 1;
-        if (last >= r.first)
-            seen += (uint64_t)(last - r.first) + 1 - offsets_count(&p->delivered, r.first, last);
+        if (last >= first)
+            seen += (uint64_t)(last - first) + 1 - offsets_count(&p->delivered, first, last);
     }
     uint64_t lost = (uint64_t)(committed - p->floor) - seen;
     if (!lost || c->unknown_exits || c->foreign)

@@ -218,11 +218,10 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
                  "%s begins %s/%d at %" PRId64 "; Kafka has been told %" PRId64 " in time", e->m,
                  e->own.p.topic, e->own.p.partition, e->own.offset, p->stored_least);
     /* What is in ZooKeeper, too, does not count for who reads Kafka alone. */
-    if (!p->was_turned_back && e->own.offset >= 0 && p->committed >= 0 &&
-        e->own.offset < p->committed)
+    if (!p->was_turned_back && e->own.offset >= 0 && e->own.offset < p->begin_least)
         violated(c, CHECK_SF5, p->committed_gs,
                  "%s begins %s/%d at %" PRId64 "; %" PRId64 " is committed", e->m, e->own.p.topic,
-                 e->own.p.partition, e->own.offset, p->committed);
+                 e->own.p.partition, e->own.offset, p->begin_least);
     check_alone(c, x);
 }
 
@@ -552,7 +551,8 @@ void check_safe_finish(struct check *c)
                          "the owner node of %s/%d is %s's, who does not know of it", topic_of(c, i),
                          number_of(c, i), name_of(c, p->owner_member));
         }
-        if (!any_well || !all_well || !is_all_safe(c) || !is_wanted(c, topic_of(c, i)))
+        if (!any_well || !all_well || !is_all_safe(c) || p->is_gone ||
+            !is_wanted(c, topic_of(c, i)))
             continue;
         checked(c, CHECK_SF7);
         if (p->active != 1)

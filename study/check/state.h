@@ -100,8 +100,16 @@ struct partition {
     uint32_t owner_member; /* NAMES_NONE: not known */
     struct offsets delivered, skipped;
     int64_t floor;            /* offsets below do not concern this run; -1: not known */
+    int64_t floor_asked;      /* the floor once it is committed that the owner has gone back: where
+                               * to; -1: it has not */
+    bool is_gone, is_reborn;  /* its topic was deleted; was made again, with other messages */
+    bool is_of_before;        /* and whoever has it began before that, so that what is committed may
+                               * be of the former messages */
     int64_t committed;        /* -1: none seen */
     int64_t committed_before; /* the one before it */
+    int64_t begin_least;      /* nobody who begins by the rules is below it: what is committed, but
+                               * for what a tool asks for by force; -1: none */
+    int64_t forced;           /* what a tool has asked for last, by force; -1: nothing */
     uint64_t committed_gs;
     bool is_committed_by_txn;
     int64_t stored;         /* what Kafka keeps; -1: none seen */
@@ -273,8 +281,10 @@ void violated(struct check *c, enum check_id id, uint64_t ref, const char *fmt, 
 
 void check_deliveries(struct check *c, const struct trace_event *e); /* C2 - C6, and C10's books */
 void check_deliveries_finish(struct check *c);                       /* C9, C10 */
-void check_attempts(struct check *c, const struct trace_event *e);   /* Z3 - Z6, C7, views */
-void check_zookeeper(struct check *c, const struct trace_event *e);  /* Z1, Z2, Z5, Z7 - Z11 */
+void check_topics(struct check *c,
+                  const struct trace_event *e); /* which are there; before others */
+void check_attempts(struct check *c, const struct trace_event *e);  /* Z3 - Z6, C7, views */
+void check_zookeeper(struct check *c, const struct trace_event *e); /* Z1, Z2, Z5, Z7 - Z11 */
 void check_zookeeper_finish(struct check *c);
 void check_safe(struct check *c, const struct trace_event *e); /* SF1 - SF8; after the others */
 void check_safe_leases(struct check *c, uint64_t t_ns);        /* before the time goes on to t_ns */

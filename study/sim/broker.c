@@ -40,7 +40,10 @@ struct topic_state *world_topic(struct sim *w, const char *name)
 void world_grow_topic(struct sim *w, struct topic_state *t, int32_t partitions)
 {
     int32_t brokers = (int32_t)w->config.brokers.count;
-    t->logs = pool_resize(&w->pool, t->logs, (size_t)partitions * sizeof *t->logs);
+    if (partitions > t->logs_cap) {
+        t->logs = pool_resize(&w->pool, t->logs, (size_t)partitions * sizeof *t->logs);
+        t->logs_cap = partitions;
+    }
     for (int32_t p = t->partitions; p < partitions; p++)
         t->logs[p] = (struct log_state){.leader = brokers ? p % brokers : -1,
                                         .born_ns = world_now(w),
@@ -48,6 +51,22 @@ void world_grow_topic(struct sim *w, struct topic_state *t, int32_t partitions)
                                         .stored = -1,
                                         .hash = trace_partition_hash(t->name, p)};
     t->partitions = partitions;
+}
+
+void world_drop_topic(struct sim *w, struct topic_state *t)
+{
+    for (int32_t p = 0; p < t->partitions; p++)
+        ledger_tell(w, t, p);
+    t->partitions = 0;
+    t->is_gone = true;
+}
+
+void world_make_again(struct sim *w, struct topic_state *t)
+{
+    int32_t partitions = t->partitions_due;
+    t->partitions_due = 0;
+    t->is_gone = false;
+    world_grow_topic(w, t, partitions);
 }
 
 uint32_t world_add_topic(struct sim *w, const char *name, int32_t partitions, uint64_t rate_mhz,
@@ -68,10 +87,10 @@ uint32_t world_add_topic(struct sim *w, const char *name, int32_t partitions, ui
 }
 
 /* What Kafka writes into /brokers/topics/<t>, with one replica each. */
-char *world_topic_json(const struct topic_state *t, char *text, size_t size, size_t brokers)
+char *world_topic_json(int32_t partitions, char *text, size_t size, size_t brokers)
 {
     size_t n = (size_t)snprintf(text, size, "{\"version\":1,\"partitions\":{");
-    for (int32_t p = 0; p < t->partitions && n < size; p++)
+    for (int32_t p = 0; p < partitions && n < size; p++)
         n += (size_t)snprintf(text + n, size - n, "%s\"%d\":[%d]", p ? "," : "", p,
                               brokers ? p % (int32_t)brokers : 0);
     if (n < size)

@@ -1,6 +1,7 @@
 #include "study/sim/world.h"
 #include "zkconsumer/core/zk/path.h"
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,10 @@
 const char *sim_fault_kind_name(enum sim_fault_kind kind)
 {
     static const char *const names[SIM_FAULT_KIND_COUNT] = {
-        "join",       "leave",       "crash",      "suspend",    "expire",  "cut",       "reset",
-        "delay",      "delay_watch", "lose_reply", "lag",        "stall",   "slow_stop", "slow_app",
-        "partitions", "topic",       "leader",     "unregister", "manager", "slow_store"};
+        "join",      "leave",      "crash",       "suspend",    "expire",      "cut",
+        "reset",     "delay",      "delay_watch", "lose_reply", "lag",         "stall",
+        "slow_stop", "slow_app",   "partitions",  "topic",      "leader",      "unregister",
+        "manager",   "slow_store", "topic_gone",  "seek",       "reset_offset"};
     return names[kind];
 }
 
@@ -294,6 +296,7 @@ static bool act_on_member(struct fault_state *f, struct member *m, bool is_on)
         return true;
     case SIM_UNREGISTER: return is_on && unregister(f->world, m);
     case SIM_LOSE_REPLY: return is_on && lose_reply(f, m);
+    case SIM_SEEK: return is_on && app_seek(m, f->fault.count, f->fault.value_ns);
     case SIM_DELAY_WATCH: m->watch_delay_ns = is_on ? f->fault.value_ns : 0; return true;
     case SIM_SLOW_STOP: m->stop_ns = is_on ? f->fault.value_ns : c->stop_ns; return true;
     case SIM_SLOW_APP:
@@ -345,34 +348,68 @@ static bool act_on(struct fault_state *f, struct node *node, bool is_on)
     return server_of(node) && act_on_server(f, server_of(node), is_on);
 }
 
-static void write_topic(struct sim *w, const struct topic_state *t, enum zk_do what)
+static void write_topic(struct sim *w, const struct topic_state *t, int32_t partitions,
+                        enum zk_do what)
 {
     char path[300];
-    size_t size = 64 + (size_t)t->partitions * 24;
+    size_t size = 64 + (size_t)partitions * 24;
     char *text = pool_take(&w->pool, size);
     snprintf(path, sizeof path, "/brokers/topics/%s", t->name);
-    zk_ensemble_write(&w->zk, what, path, world_topic_json(t, text, size, w->config.brokers.count));
+    zk_ensemble_write(&w->zk, what, path,
+                      world_topic_json(partitions, text, size, w->config.brokers.count));
     pool_give(&w->pool, text);
+}
+
+static bool make_topic(struct sim *w, struct topic_state *t, const struct sim_fault *f)
+{
+    if (t && (!t->is_gone || t->partitions_due))
+        return false;
+    if (!t)
+        t = &w->topics[world_add_topic(w, f->topic, f->count, f->value_ns, 0)];
+    if (t->is_gone) { /* its messages begin when ZooKeeper has it: world_make_again() */
+        t->partitions_due = f->count;
+        t->rate_mhz = f->value_ns ? f->value_ns : t->rate_mhz;
+    }
+    write_topic(w, t, f->count, ZK_DO_CREATE);
+    return true;
+}
+
+/* As `zkconsumer offsets reset --force` does: with a leading zero, which a live owner obeys. */
+static bool reset_offset(struct sim *w, const struct topic_state *t, const struct sim_fault *f)
+{
+    char path[512], text[32];
+    if (f->count >= t->partitions)
+        return false;
+    int64_t end = log_end(&t->logs[f->count], world_now(w));
+    snprintf(path, sizeof path, "%s/%s/offsets/%s/%d", ZK_PATH_CONSUMERS, w->group, t->name,
+             (int)f->count);
+    snprintf(text, sizeof text, "0%" PRIu64, f->value_ns % (uint64_t)(end + 1));
+    if (!sim_node(w, path, NULL, NULL))
+        return false;
+    zk_ensemble_write(&w->zk, ZK_DO_SET, path, text);
+    return true;
 }
 
 static bool act_on_topic(struct fault_state *f)
 {
     struct sim *w = f->world;
     struct topic_state *t = world_topic(w, f->fault.topic);
-    if (f->fault.kind == SIM_TOPIC) {
-        if (t)
-            return false;
-        uint32_t i = world_add_topic(w, f->fault.topic, f->fault.count, f->fault.value_ns, 0);
-        write_topic(w, &w->topics[i], ZK_DO_CREATE);
+    if (f->fault.kind == SIM_TOPIC)
+        return make_topic(w, t, &f->fault);
+    if (!t || t->is_gone)
+        return false;
+    if (f->fault.kind == SIM_TOPIC_GONE) {
+        world_drop_topic(w, t);
+        write_topic(w, t, 0, ZK_DO_DELETE);
         return true;
     }
-    if (!t)
-        return false;
+    if (f->fault.kind == SIM_RESET_OFFSET)
+        return reset_offset(w, t, &f->fault);
     if (f->fault.kind == SIM_PARTITIONS) {
         if (f->fault.count <= t->partitions)
             return false;
         world_grow_topic(w, t, f->fault.count);
-        write_topic(w, t, ZK_DO_SET);
+        write_topic(w, t, t->partitions, ZK_DO_SET);
         return true;
     }
     if (f->fault.count >= t->partitions || f->peer_count == 0 || f->peers[0]->kind != NODE_BROKER)
@@ -383,7 +420,14 @@ static bool act_on_topic(struct fault_state *f)
 
 static bool is_about_topic(enum sim_fault_kind kind)
 {
-    return kind == SIM_PARTITIONS || kind == SIM_TOPIC || kind == SIM_LEADER;
+    switch (kind) {
+    case SIM_PARTITIONS:
+    case SIM_TOPIC:
+    case SIM_TOPIC_GONE:
+    case SIM_RESET_OFFSET:
+    case SIM_LEADER: return true;
+    default: return false;
+    }
 }
 
 static bool is_about_links(enum sim_fault_kind kind)
@@ -579,6 +623,8 @@ static enum zkc_err check(struct sim *w, const struct sim_fault *f, size_t i, ch
     if (f->kind == SIM_LEADER && (!f->peer || f->count < 0))
         return refuse(why, why_size, i, "a leader needs a broker (peer) and a partition (count)",
                       NULL);
+    if ((f->kind == SIM_SEEK || f->kind == SIM_RESET_OFFSET) && f->count < 0)
+        return refuse(why, why_size, i, "count has to be at least 0", NULL);
     if (f->when.kind == SIM_AT_POINT &&
         (!f->when.who || (strcmp(f->when.who, "any") != 0 && !can_exist(w, f->when.who))))
         return refuse(why, why_size, i, "the point names nobody", f->when.who);

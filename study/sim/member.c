@@ -736,7 +736,7 @@ static bool feed_due_safe(struct member *m)
         e.processed.offset = d.finished;
         tell(m, &e);
         struct group_input in = {.type = GROUP_IN_DRAINED,
-                                 .drained = {d.name, d.partition, d.number, d.finished, 0}};
+                                 .drained = {d.name, d.partition, d.number, d.finished, d.moves}};
         feed(m, &in);
     } else if (m->is_view_due) {
         m->is_view_due = false;

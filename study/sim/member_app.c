@@ -39,7 +39,8 @@ static void deliver(struct member *m, struct held *h, int64_t first, int64_t cou
                     uint64_t first_ns, uint64_t last_ns)
 {
     struct sim *w = m->world;
-    ledger_tell(w, &w->topics[h->topic], h->partition);
+    if (h->partition < w->topics[h->topic].partitions)
+        ledger_tell(w, &w->topics[h->topic], h->partition);
     struct trace_event e = event_of(m, TRACE_DELIVER);
     e.deliver.p = name_of(h);
     e.deliver.first = first;
@@ -208,12 +209,55 @@ static void lose_leaders(struct member *m, int32_t broker, const struct fetch_ms
     }
 }
 
+static void drop_queued(struct member *m, uint64_t claim)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->queue_count; i++) {
+        struct chunk c = m->queue[(m->queue_first + i) % m->queue_cap];
+        if (c.claim != claim)
+            m->queue[(m->queue_first + kept++) % m->queue_cap] = c;
+    }
+    m->queue_count = kept;
+}
+
+/* safe: it goes on somewhere else; what was fetched of the place before does not count. */
+static void move(struct member *m, struct held *h, int64_t offset)
+{
+    app_settle(m);
+    drop_queued(m, h->claim);
+    h->claim = ++m->claims;
+    h->fetched = h->taken = offset;
+    h->moves++;
+    struct trace_event e = event_of(m, TRACE_MOVED);
+    e.moved.p = name_of(h);
+    e.moved.offset = offset;
+    tracer_emit(&m->world->tracer, &m->source, &e);
+}
+
+bool app_seek(struct member *m, int32_t nth, uint64_t offset)
+{
+    struct sim *w = m->world;
+    if (!m->safe || m->life != MEMBER_RUNS || m->node.is_suspended || m->held_count == 0)
+        return false;
+    struct held *h = &m->held[(size_t)nth % m->held_count];
+    const struct topic_state *t = &w->topics[h->topic];
+    if (h->taken < 0 || h->partition >= t->partitions)
+        return false;
+    int64_t end = log_end(&t->logs[h->partition], world_now(w));
+    move(m, h, (int64_t)(offset % (uint64_t)(end + 1)));
+    app_fetch(m);
+    member_arm(m);
+    return true;
+}
+
 static void take_item(struct member *m, const struct fetch_item *item)
 {
     struct held *h = find_claim(m, item->claim);
     if (!h || item->is_refused)
         return;
-    if (h->fetched != item->offset) { /* where auto.offset.reset says */
+    if (h->fetched != item->offset && h->fetched >= 0 && m->safe) { /* it was out of range */
+        move(m, h, item->offset);
+    } else if (h->fetched != item->offset) { /* where auto.offset.reset says */
         h->fetched = h->taken = item->offset;
         if (h->start < 0)
             h->start = item->offset;
@@ -399,13 +443,14 @@ void app_keep_positions(struct member *m)
     for (size_t i = 0; i < m->held_count; i++) {
         const struct held *h = &m->held[i];
         int64_t offset = is_ahead ? h->fetched : m->safe ? finished_of(m, h) : h->taken;
-        m->positions[i] = (struct group_position){h->name, h->partition, offset, h->number, 0};
+        m->positions[i] =
+            (struct group_position){h->name, h->partition, offset, h->number, h->moves};
     }
     for (size_t i = 0; i < m->draining_count; i++) {
         const struct draining *d = &m->draining[i];
         m->positions[m->held_count + i] = (struct group_position){
             d->name, d->partition, d->at_ns <= world_now(m->world) ? d->finished : d->taken_before,
-            d->number, 0};
+            d->number, d->moves};
     }
 }
 
@@ -455,17 +500,6 @@ void app_open(struct member *m, const struct group_claim *c)
     tracer_emit(&w->tracer, &m->source, &e);
 }
 
-static void drop_queued(struct member *m, uint64_t claim)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < m->queue_count; i++) {
-        struct chunk c = m->queue[(m->queue_first + i) % m->queue_cap];
-        if (c.claim != claim)
-            m->queue[(m->queue_first + kept++) % m->queue_cap] = c;
-    }
-    m->queue_count = kept;
-}
-
 static void drain(struct member *m, const struct held *h)
 {
     uint64_t now = world_now(m->world);
@@ -482,7 +516,8 @@ static void drain(struct member *m, const struct held *h)
                           .number = h->number,
                           .at_ns = at < now + m->stop_ns ? now + m->stop_ns : at,
                           .finished = h->taken,
-                          .taken_before = finished_of(m, h)};
+                          .taken_before = finished_of(m, h),
+                          .moves = h->moves};
 }
 
 void app_close(struct member *m, uint64_t number, const char *why)

@@ -184,6 +184,14 @@ static void tell_refused(struct sim *w, const struct zk_txn *x, struct trace_sou
     tracer_emit(&w->tracer, source, &e);
 }
 
+/* The controller makes a topic's partitions when it finds the topic in ZooKeeper. */
+static void make_again(struct sim *w, const char *topic)
+{
+    struct topic_state *t = world_topic(w, topic);
+    if (t && t->partitions_due)
+        world_make_again(w, t);
+}
+
 static void on_commit(void *user, const struct zk_txn *x, const struct zk_server *leader)
 {
     struct sim *w = user;
@@ -208,6 +216,8 @@ static void on_commit(void *user, const struct zk_txn *x, const struct zk_server
         const struct zk_path *path = zk_path_at(&w->zk.paths, x->parts[i].path);
         const char *kind = cause_kind(x, &x->parts[i], path->info.class_of, m);
         bool is_preset = w->kernel.now_ns == 0;
+        if (path->info.class_of == TRACE_CLASS_TOPIC && x->parts[i].what == ZK_DO_CREATE)
+            make_again(w, path->leaf);
         if (kind && !is_preset)
             world_cause(w, source, kind, m ? member_name(m) : "", path->leaf);
     }
@@ -371,8 +381,9 @@ static void preset_topics(struct sim *w)
         size_t size = 64 + (size_t)w->topics[i].partitions * 24;
         char *text = pool_take(&w->pool, size);
         snprintf(path, sizeof path, "%s/%s", ZK_PATH_BROKER_TOPICS, w->topics[i].name);
-        zk_ensemble_preset(&w->zk, path,
-                           world_topic_json(&w->topics[i], text, size, w->config.brokers.count));
+        zk_ensemble_preset(
+            &w->zk, path,
+            world_topic_json(w->topics[i].partitions, text, size, w->config.brokers.count));
         pool_give(&w->pool, text);
     }
 }

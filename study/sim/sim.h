@@ -118,13 +118,19 @@ enum sim_fault_kind {
     SIM_SLOW_STOP,   /* member: its handler takes value_ns */
     SIM_SLOW_APP,    /* member: the application takes value_ns for each message */
     SIM_PARTITIONS,  /* topic: has `count` partitions from now on */
-    SIM_TOPIC,       /* topic: is created, with `count` partitions and rate value_ns (mHz) */
+    SIM_TOPIC,       /* topic: is created, with `count` partitions and rate value_ns (mHz; of one
+                      * that was deleted 0: as before) */
     SIM_LEADER,      /* topic, partition `count`: is led by the broker named by peer */
     SIM_UNREGISTER,  /* somebody deletes the member's ids node */
     SIM_MANAGER,     /* broker: is the group's offset manager from now on */
     SIM_SLOW_STORE,  /* broker: takes value_ns more to store offsets */
+    SIM_TOPIC_GONE,  /* topic: is deleted, with its messages. TOPIC makes it again, from offset 0 */
+    SIM_SEEK,        /* member, in safe mode: its application goes to offset value_ns (modulo what
+                      * there is) of the partition that it holds as number `count` (modulo) */
+    SIM_RESET_OFFSET, /* topic, partition `count`: a tool resets the group's offset to value_ns
+                       * (modulo what there is) by force */
 };
-#define SIM_FAULT_KIND_COUNT (SIM_SLOW_STORE + 1)
+#define SIM_FAULT_KIND_COUNT (SIM_RESET_OFFSET + 1)
 const char *sim_fault_kind_name(enum sim_fault_kind kind); /* "join", "lose_reply", ... */
 
 /* A point of the protocol: a member is about to send this operation, or was told this. */

@@ -20,10 +20,13 @@ struct log_state {  /* of a partition */
 };
 
 struct topic_state {
-    char *name; /* of the pool */
-    int32_t partitions;
+    char *name;         /* of the pool */
+    int32_t partitions; /* 0: it is gone */
+    int32_t logs_cap;   /* entries of `logs`: what is gone is still held by members */
     uint64_t rate_mhz;
     struct log_state *logs;
+    bool is_gone;
+    int32_t partitions_due; /* of one that is gone: it is to be made again with so many; 0: not */
 };
 
 /* ---- brokers ---- */
@@ -105,7 +108,8 @@ struct held {
     uint32_t topic;
     const char *name; /* the machine's: lent as long as it */
     int32_t partition;
-    uint64_t claim;  /* a number of its own */
+    uint64_t claim;  /* a number of its own, for each place that it is read from */
+    uint32_t moves;  /* as in group_position */
     int64_t session; /* that claimed it */
     int32_t broker;  /* that it is fetched from; -1: its leader is looked for */
     int64_t start;   /* offset it began with; -1: not known yet */
@@ -125,6 +129,7 @@ struct draining {
     uint64_t at_ns;       /* done */
     int64_t finished;     /* then; -1: nothing */
     int64_t taken_before; /* finished until then */
+    uint32_t moves;       /* as in group_position */
 };
 
 struct unsent {
@@ -330,7 +335,9 @@ struct topic_state *world_topic(struct sim *w, const char *name);
 uint32_t world_add_topic(struct sim *w, const char *name, int32_t partitions, uint64_t rate_mhz,
                          int64_t initial);
 void world_grow_topic(struct sim *w, struct topic_state *t, int32_t partitions);
-char *world_topic_json(const struct topic_state *t, char *text, size_t size, size_t brokers);
+void world_drop_topic(struct sim *w, struct topic_state *t);
+void world_make_again(struct sim *w, struct topic_state *t); /* with what is due */
+char *world_topic_json(int32_t partitions, char *text, size_t size, size_t brokers);
 void ledger_tell(struct sim *w, const struct topic_state *t, int32_t partition);
 
 /* broker_offsets.c: the group's offset manager */
@@ -399,6 +406,9 @@ void app_keep_positions(struct member *m);
 void app_open(struct member *m, const struct group_claim *claim);
 void app_close(struct member *m, uint64_t number, const char *why);
 void app_void(struct member *m, uint64_t number);
+/* The application goes somewhere else in one of the partitions that are held. False: it holds none
+ * that it could. */
+bool app_seek(struct member *m, int32_t nth, uint64_t offset);
 /* The first that is drained by now: taken off the list. False: none. */
 bool app_take_drained(struct member *m, struct draining *out);
 bool app_is_busy(const struct member *m);

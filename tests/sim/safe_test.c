@@ -23,7 +23,8 @@
  * and answers that overtake notifications. */
 #define KINDS                                                                                      \
     (((1u << SIM_FAULT_KIND_COUNT) - 1) &                                                          \
-     ~(1u << SIM_TOPIC | 1u << SIM_EXPIRE | 1u << SIM_DELAY_WATCH))
+     ~(1u << SIM_TOPIC | 1u << SIM_EXPIRE |                                                        \
+       1u << SIM_DELAY_WATCH)) /* topics: draw_topic_drama() */
 
 /* Which rule partitions are assigned by; UNEVEN: round robin, and not all members have all topics;
  * MIXED: some members declare rendezvous, so that the group goes by it while the others are away.
@@ -43,7 +44,7 @@ static bool has_once_failed(uint64_t seed)
 }
 
 /* PARTS: what some worlds have besides. */
-enum { IN_KAFKA = 1 << 0, OBSERVED = 1 << 1, WIDE_CLOCKS = 1 << 2 };
+enum { IN_KAFKA = 1 << 0, OBSERVED = 1 << 1, WIDE_CLOCKS = 1 << 2, TOPICS = 1 << 3 };
 #define CLOCK_PPM_MAX 20000 /* of a member against the leader's: docs/safe-mode.md, A4 */
 
 /* What a world is about: anything, or leases alone. FOLLOWERS: by servers' links alone; CLOCKS: of
@@ -307,6 +308,37 @@ static void draw_observer_drama(struct stream *chance, struct drama *d, unsigned
     f->value_ns = stream_below(chance, 4 * SIM_S);
 }
 
+/* A topic goes, and comes back with what is in it counted from 0: at once, later, with fewer
+ * partitions, or not at all. */
+static void draw_topic_drama(struct stream *chance, struct drama *d, const struct sim_topic *topic)
+{
+    uint64_t at = stream_below(chance, 50 * SIM_S);
+    *d = (struct drama){0};
+    d->faults[d->count++] = fault_at(at, SIM_TOPIC_GONE, NULL, 0);
+    d->faults[0].topic = topic->name;
+    if (stream_below(chance, 8) == 0)
+        return;
+    at += stream_below(chance, stream_below(chance, 2) ? 20 * SIM_S : 50 * SIM_MS);
+    d->faults[d->count++] = fault_at(at, SIM_TOPIC, NULL, 0);
+    d->faults[1].topic = topic->name;
+    d->faults[1].count =
+        stream_below(chance, 2) ? topic->partitions : 1 + (int32_t)stream_below(chance, 9);
+}
+
+/* Somebody goes back or forward: the application, or a tool. */
+static void draw_seek(struct stream *chance, struct drama *d, size_t members,
+                      const struct sim_topic *topic)
+{
+    bool is_tool = stream_below(chance, 2);
+    *d = (struct drama){.count = 1};
+    snprintf(d->who, sizeof d->who, "m%u", 1 + (unsigned)stream_below(chance, members));
+    d->faults[0] = fault_at(5 * SIM_S + stream_below(chance, 50 * SIM_S),
+                            is_tool ? SIM_RESET_OFFSET : SIM_SEEK, is_tool ? NULL : d->who, 0);
+    d->faults[0].topic = is_tool ? topic->name : NULL;
+    d->faults[0].count = (int32_t)stream_below(chance, 8);
+    d->faults[0].value_ns = stream_next(chance) >> 16;
+}
+
 static void draw_drama(uint64_t seed, struct stream *chance, struct drama *d, size_t members,
                        bool is_about_leases, enum about about)
 {
@@ -349,6 +381,7 @@ static unsigned parts_of(const struct run *r)
         return parts;
     parts |= stream_below(&chance, 4) ? 0 : IN_KAFKA;
     parts |= stream_below(&chance, 4) ? 0 : OBSERVED;
+    parts |= stream_below(&chance, 4) || parts & IN_KAFKA ? 0 : TOPICS;
     return parts;
 }
 
@@ -421,6 +454,14 @@ static void run(struct run *r)
     struct stream of_observers = stream_of(r->seed, "safe", "observers");
     for (size_t i = 0; parts & OBSERVED && i < 5; i++)
         draw_observer_drama(&of_observers, &others[other_count++], processes);
+    struct stream of_topics = stream_of(r->seed, "safe", "topics");
+    for (size_t i = 0; parts & TOPICS && i < 6; i++) {
+        const struct sim_topic *topic = &topics[stream_below(&of_topics, c.topic_count)];
+        if (i < 2)
+            draw_topic_drama(&of_topics, &others[other_count++], topic);
+        else
+            draw_seek(&of_topics, &others[other_count++], c.member_count, topic);
+    }
     for (size_t i = 0; i < other_count; i++) {
         memcpy(&faults[c.fault_count], others[i].faults, others[i].count * sizeof *faults);
         c.fault_count += others[i].count;

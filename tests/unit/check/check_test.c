@@ -326,6 +326,90 @@ static void test_waits_for_its_own_node(void **state)
     }
 }
 
+/* The books of a topic that is made again begin anew; what its owner goes back over counts from the
+ * commit that follows; what a tool has asked to leave out is lost to nobody. */
+static void test_made_again(void **state)
+{
+    static const char path[] = "/consumers/g/offsets/t/0", topic[] = "/brokers/topics/t";
+    static const struct {
+        const char *name;
+        int64_t moved_to, first, last; /* of the topic made again; -1: it is not moved */
+        const char *commits[2];        /* NULL: none */
+        uint64_t lost;
+    } cases[] = {
+        {"all of it is delivered", 0, 0, 9, {"10"}, 0},
+        {"its beginning is not", 0, 4, 9, {"10"}, 4},
+        {"it is not committed that it went back", 0, 4, 9, {NULL}, 0},
+        {"it goes on where it was", -1, 20, 29, {"30"}, 0},
+        {"more is committed than delivered", -1, 20, 29, {"35"}, 5},
+        {"a tool leaves something out", 0, 0, 9, {"10", "025"}, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct trace_event events[16];
+        size_t n = 0;
+        struct trace_event own = {.type = TRACE_OWN_BEGIN, .own = {{"t", 0}, 0, ""}};
+        struct trace_event run = {.type = TRACE_DELIVER,
+                                  .deliver = {.p = {"t", 0}, .first = 0, .last = 19}};
+        struct trace_event txn = {.type = TRACE_ZK_TXN,
+                                  .zk_txn = {.class_of = TRACE_CLASS_OFFSET, .parts = 1}};
+        events[n++] = (struct trace_event){.type = TRACE_M_START,
+                                           .m_start = {"g_1", NULL, 0, "", 1, "", false}};
+        events[n++] = own;
+        events[n++] = run;
+        txn.zk_txn.what = "create";
+        txn.zk_txn.path = path;
+        txn.zk_txn.value = "20";
+        events[n++] = txn;
+        txn.zk_txn.class_of = TRACE_CLASS_TOPIC;
+        txn.zk_txn.path = topic;
+        txn.zk_txn.value = "{\"partitions\":{\"0\":[1]}}";
+        txn.zk_txn.what = "delete";
+        events[n++] = txn;
+        txn.zk_txn.what = "create";
+        events[n++] = txn;
+        if (cases[i].moved_to >= 0)
+            events[n++] =
+                (struct trace_event){.type = TRACE_MOVED, .moved = {{"t", 0}, cases[i].moved_to}};
+        run.deliver.first = cases[i].first;
+        run.deliver.last = cases[i].last;
+        events[n++] = run;
+        txn.zk_txn.class_of = TRACE_CLASS_OFFSET;
+        txn.zk_txn.path = path;
+        txn.zk_txn.what = "set";
+        if (cases[i].moved_to < 0) { /* who owns it next */
+            events[n - 1] = (struct trace_event){.type = TRACE_OWN_END, .own = {{"t", 0}, 20, ""}};
+            own.own.offset = 20;
+            events[n++] = own;
+            events[n++] = run;
+        }
+        for (size_t k = 0; k < 2 && cases[i].commits[k]; k++) {
+            txn.zk_txn.value = cases[i].commits[k];
+            events[n++] = txn;
+        }
+        events[n++] = (struct trace_event){.type = TRACE_END, .end = {.reason = "done"}};
+        struct check *c = check_new(NULL);
+        for (size_t k = 0; k < n; k++) {
+            struct trace_event e = events[k];
+            e.src = "m1";
+            e.m = e.type == TRACE_END ? NULL : "m1";
+            e.gs = e.seq = k;
+            if (e.type == TRACE_ZK_TXN) {
+                e.zk_txn.zxid = (int64_t)k + 1;
+                e.zk_txn.value_len = strlen(e.zk_txn.value);
+            }
+            check_take(&e, c);
+        }
+        assert_int_equal(check_finish(c), ZKC_OK);
+        struct check_result r = check_result(c, CHECK_C10);
+        if ((r.found > 0) != (cases[i].lost > 0) ||
+            (r.found && (uint64_t)strtoull(strchr(r.first, ':') + 2, NULL, 10) != cases[i].lost))
+            fail_msg("%s: %s, expected %" PRIu64 " lost", cases[i].name,
+                     r.found ? r.first : "nothing", cases[i].lost);
+        check_free(c);
+    }
+}
+
 /* A consumer connects when it is opened, and starts when it is told what to read: the session and
  * its lease may come first, and are of the life that begins. */
 static void test_a_session_before_the_start(void **state)
@@ -642,6 +726,7 @@ int main(void)
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_is_told),
         cmocka_unit_test(test_waits_for_its_own_node),
+        cmocka_unit_test(test_made_again),
         cmocka_unit_test(test_a_session_before_the_start),
         cmocka_unit_test(test_stores),
         cmocka_unit_test(test_multi_and_sync),

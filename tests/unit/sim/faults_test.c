@@ -54,6 +54,7 @@ static void hear(const struct trace_event *e, void *user)
 }
 
 static bool is_in_kafka; /* members are in safe mode, their offsets in Kafka */
+static bool is_safe;     /* in safe mode, their offsets in ZooKeeper */
 
 /* Settled at 20 s. What was heard before is forgotten. */
 static struct sim *settled(const char *who)
@@ -67,9 +68,9 @@ static struct sim *settled(const char *who)
     sim_config_init(&c);
     for (int i = 0; i < 3; i++) {
         sim_member_config_init(&members[i].config);
-        members[i].config.is_safe = is_in_kafka;
-        members[i].config.safe.offsets_in = COMMIT_TO_KAFKA;
-        members[i].config.auto_commit_interval_ms = is_in_kafka ? 1000 : 60000;
+        members[i].config.is_safe = is_in_kafka || is_safe;
+        members[i].config.safe.offsets_in = is_in_kafka ? COMMIT_TO_KAFKA : COMMIT_TO_ZOOKEEPER;
+        members[i].config.auto_commit_interval_ms = members[i].config.is_safe ? 1000 : 60000;
     }
     members[2].start_ns = SIM_NEVER;
     c.topics = &topic;
@@ -405,6 +406,75 @@ static void test_topic(void **state)
     sim_free(sim);
 }
 
+static int64_t stored_offset(struct sim *sim)
+{
+    struct bytes data;
+    char text[32] = "";
+    assert_true(sim_node(sim, "/consumers/g/offsets/t/0", &data, NULL));
+    assert_in_range(data.len, 1, sizeof text - 1);
+    memcpy(text, data.data, data.len);
+    return strtoll(text, NULL, 10);
+}
+
+/* A topic goes, and all let go of it; made again it begins at 0, and whoever finds that its offset
+ * does not exist goes back. */
+static void test_topic_gone(void **state)
+{
+    struct sim_fault f = {.kind = SIM_TOPIC_GONE, .topic = "t"};
+    struct sim_fault again = {.kind = SIM_TOPIC, .topic = "t", .count = 2};
+    (void)state;
+    is_safe = true;
+    struct sim *sim = settled("m1");
+    is_safe = false;
+    act(sim, &f);
+    assert_false(sim_do(sim, &f)); /* it is gone */
+    sim_run_until(sim, 22 * SIM_S);
+    assert_false(sim_node(sim, "/brokers/topics/t", NULL, NULL));
+    assert_int_equal(owned(sim, "m1") + owned(sim, "m2"), 0);
+    expect_stable(sim);
+    int64_t before = stored_offset(sim);
+    assert_in_range(before, 150, 230); /* 10 a second */
+    act(sim, &again);
+    assert_false(sim_do(sim, &again));
+    sim_run_until(sim, 32 * SIM_S);
+    expect_stable(sim);
+    assert_int_equal(owned(sim, "m1") + owned(sim, "m2"), 2);
+    assert_in_range(stored_offset(sim), 70, 110);
+    sim_free(sim);
+}
+
+static void test_seek(void **state)
+{
+    (void)state;
+    is_safe = true;
+    struct sim *sim = settled("m1");
+    is_safe = false;
+    assert_in_range(moved_in(sim, SIM_S), 15, 25);
+    act(sim, &(struct sim_fault){.kind = SIM_SEEK, .who = "m1", .count = 0, .value_ns = 50});
+    assert_in_range(moved_in(sim, SIM_S), 140, 190);
+    sim_free(sim);
+    sim = settled("m1"); /* compat: nobody can */
+    assert_false(sim_do(sim, &(struct sim_fault){.kind = SIM_SEEK, .who = "m1"}));
+    sim_free(sim);
+}
+
+/* The owner obeys. */
+static void test_reset_offset(void **state)
+{
+    struct sim_fault f = {.kind = SIM_RESET_OFFSET, .topic = "t", .count = 0, .value_ns = 50};
+    (void)state;
+    is_safe = true;
+    struct sim *sim = settled("m1");
+    is_safe = false;
+    const char *owner = sim->members[0].held[0].partition == 0 ? "m1" : "m2";
+    heard.who = owner;
+    act(sim, &f);
+    assert_in_range(moved_in(sim, 4 * SIM_S), 200, 280); /* 140 are delivered again */
+    f.count = 9;
+    assert_false(sim_do(sim, &f)); /* there is none */
+    sim_free(sim);
+}
+
 /* A partition's new leader is asked; nothing is lost on the way. */
 static void test_leader(void **state)
 {
@@ -537,6 +607,9 @@ int main(void)
         cmocka_unit_test(test_slow_app),
         cmocka_unit_test(test_partitions),
         cmocka_unit_test(test_topic),
+        cmocka_unit_test(test_topic_gone),
+        cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_reset_offset),
         cmocka_unit_test(test_leader),
         cmocka_unit_test(test_clock_rate),
         cmocka_unit_test(test_unregister),
