@@ -76,6 +76,14 @@ class Ensemble:
                 for n in self.numbers:
                     proxy.heal(str(n))
 
+    def mend(self):
+        """As it was at the start."""
+        self.heal()
+        for n in self.numbers:
+            if not self.servers[n].process.is_running():
+                self.start(n)
+        self.wait_until_serving(list(self.numbers))
+
     def kill(self, n):
         self.servers[n].kill()
 

@@ -1,7 +1,7 @@
 """A consumer group as its znodes tell it: who is registered, who owns what, what is committed."""
 import json
 
-from kazoo.exceptions import NoNodeError
+from kazoo.exceptions import NodeExistsError, NoNodeError
 
 from .waiting import wait_for
 
@@ -61,7 +61,10 @@ class Group:
         try:
             self.zk.set(path, str(offset).encode())
         except NoNodeError:  # a live owner would read a node that is made first and set after
-            self.zk.create(path, str(offset).encode(), makepath=True)
+            try:
+                self.zk.create(path, str(offset).encode(), makepath=True)
+            except NodeExistsError:  # the owner's first commit came between
+                self.zk.set(path, str(offset).encode())
 
     def wait_for_members(self, count, timeout_s=60.0):
         """Until so many are registered; their ids."""
