@@ -802,7 +802,7 @@ def test_a_foreign_write_of_an_offset(t):
     world.settled()
     wait_for(lambda: world.group.offsets("t").get(1, 0) > 0, "a commit")
     world.group.set_offset("t", 1, 7000000)
-    a.wait_for_report("a", r"\[t,1\].* 7000000 in place of", 30)
+    a.wait_for_report("a", r"\[t,1\].* 7000000 instead of", 30)
     wait_for(lambda: world.group.offsets("t")[1] < 7000000, "the next commit")
     world.end()
 
