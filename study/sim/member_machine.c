@@ -35,7 +35,7 @@ static void safe_new(struct member *m, const struct zk_subscription *subscriptio
     struct why why;
     config.group = m->world->group;
     config.consumer_id = m->whole_id;
-    config.pattern = ZK_PATTERN_STATIC;
+    config.pattern = c->is_filter ? ZK_PATTERN_WHITE_LIST : ZK_PATTERN_STATIC;
     config.subscriptions = subscriptions;
     config.subscription_count = count;
     config.exclude_internal_topics = true;
@@ -78,7 +78,9 @@ void machine_new(struct member *m)
     struct zk_subscription *subscriptions =
         pool_take(&w->pool, (w->topic_count + 1) * sizeof *subscriptions);
     size_t count = 0;
-    for (size_t i = 0; i < w->topic_count; i++)
+    if (m->plan.config.is_filter)
+        subscriptions[count++] = (struct zk_subscription){MACHINE_FILTER, machine_streams(m)};
+    for (size_t i = 0; i < w->topic_count && !m->plan.config.is_filter; i++)
         if (machine_subscribes(m, i))
             subscriptions[count++] =
                 (struct zk_subscription){w->topics[i].name, machine_streams(m)};

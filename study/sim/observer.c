@@ -239,11 +239,15 @@ static void start(struct observer *o, const struct member *m)
     struct sim *w = o->world;
     struct zk_subscription *list = pool_take(&w->pool, (w->topic_count + 1) * sizeof *list);
     size_t count = 0;
-    for (size_t i = 0; i < w->topic_count; i++)
+    bool is_filter = m->plan.config.is_filter;
+    if (is_filter)
+        list[count++] = (struct zk_subscription){MACHINE_FILTER, 1};
+    for (size_t i = 0; i < w->topic_count && !is_filter; i++)
         if (machine_subscribes(m, i))
             list[count++] = (struct zk_subscription){w->topics[i].name, 1};
     struct zk_viewer_config config = {.group = w->group,
-                                      .pattern = ZK_PATTERN_STATIC,
+                                      .pattern =
+                                          is_filter ? ZK_PATTERN_WHITE_LIST : ZK_PATTERN_STATIC,
                                       .subscriptions = list,
                                       .subscription_count = count,
                                       .exclude_internal_topics = true,

@@ -74,6 +74,7 @@ struct sim_member_config {
     bool reset_largest;
     int32_t streams;       /* of each topic */
     uint32_t skips_topics; /* bit i: it does not subscribe to topic i of the world */
+    bool is_filter;        /* safe: it subscribes by a filter, to whatever topics there are */
     int64_t fetch_wait_ms; /* a broker waits so long for fetch_min messages */
     int64_t fetch_min;
     int64_t fetch_max;     /* messages of one partition in one answer */

@@ -385,6 +385,7 @@ void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
                          const struct metadata_msg *answer);
 
 /* member_machine.c */
+#define MACHINE_FILTER  ".*" /* of members that subscribe by one */
 #define MEMBER_CLOSE_MS 6000 /* zkc_consumer_close() has so long for its session */
 void machine_new(struct member *m);
 void machine_free(struct member *m);

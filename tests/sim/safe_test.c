@@ -455,6 +455,10 @@ static void run(struct run *r)
     for (size_t i = 0; parts & OBSERVED && i < 5; i++)
         draw_observer_drama(&of_observers, &others[other_count++], processes);
     struct stream of_topics = stream_of(r->seed, "safe", "topics");
+    struct stream of_filters = stream_of(r->seed, "safe", "filters");
+    bool is_filter = parts & TOPICS && stream_below(&of_filters, 2) && r->rules != UNEVEN;
+    for (size_t i = 0; i < c.member_count; i++)
+        members[i].config.is_filter = is_filter;
     for (size_t i = 0; parts & TOPICS && i < 6; i++) {
         const struct sim_topic *topic = &topics[stream_below(&of_topics, c.topic_count)];
         if (i < 2)
