@@ -386,10 +386,10 @@ static void take_try(struct check *c, const struct trace_event *e)
     if (!m)
         return;
     checked(c, CHECK_Z6);
-    if (c->is_compat && s && s->attempts_max && e->rb_try.i >= s->attempts_max)
+    if (!m->is_safe && s && s->attempts_max && e->rb_try.i >= s->attempts_max)
         violated(c, CHECK_Z6, UINT64_MAX, "%s makes attempt %u of rebalance %u; %u are allowed",
                  e->m, e->rb_try.i + 1, e->rb_try.rb, s->attempts_max);
-    if (c->is_compat && e->rb_try.i > 0 && m->has_try_end && s && s->is_paused &&
+    if (!m->is_safe && e->rb_try.i > 0 && m->has_try_end && s && s->is_paused &&
         s->backoff_ms > 0) {
         uint64_t pause = (uint64_t)s->backoff_ms * MS;
         pause -= pause / 1000000 * CLOCK_PPM_MAX + MS_ROUNDING_NS;
@@ -440,7 +440,7 @@ static void take_release(struct check *c, const struct trace_event *e)
         return;
     struct member *m = &c->members[x->member];
     checked(c, CHECK_Z4);
-    for (size_t i = 0; c->is_compat && i < m->pair_count; i++)
+    for (size_t i = 0; !m->is_safe && i < m->pair_count; i++)
         if (c->pairs[m->pairs[i]].fetching) {
             const struct pair *on = &c->pairs[m->pairs[i]];
             violated(c, CHECK_Z4, on->since_gs, "%s releases %s/%d, and still fetches %s/%d", e->m,
@@ -467,7 +467,7 @@ static void take_release(struct check *c, const struct trace_event *e)
 static void take_own_begin(struct check *c, const struct trace_event *e)
 {
     struct pair *x = c->has_claims || c->level >= 1 ? pair_of(c, e->m, e->own.p) : NULL;
-    if (!x || !c->is_compat)
+    if (!x || c->members[x->member].is_safe)
         return;
     checked(c, CHECK_Z3);
     if (!is_claimed_now(&c->members[x->member], x))
@@ -486,7 +486,7 @@ static void take_try_end(struct check *c, const struct trace_event *e)
     m->has_try_end = true;
     m->try_end_ns = e->t_ns;
     /* Of an attempt that met errors the outcome is not known, and 0.8.2 leaves it as it is. */
-    if (e->rb_try_end.ok || !m->had_conflict || m->had_error || !c->is_compat)
+    if (e->rb_try_end.ok || !m->had_conflict || m->had_error || m->is_safe)
         return;
     checked(c, CHECK_Z3);
     for (size_t i = 0; i < m->pair_count; i++) {

@@ -69,6 +69,9 @@ static const struct {
     [CHECK_OWN_NODE] = {"own_node_waits", "members that wait for their own node (KAFKA-1387)",
                         CHECK_TIMES},
     [CHECK_STALE_SYNCS] = {"stale_syncs", "syncs that a deposed leader has answered", CHECK_TIMES},
+    [CHECK_UNFENCED] = {"unfenced",
+                        "members of another mode that hand out, or commit, what a safe one owns",
+                        CHECK_TIMES},
 };
 
 const char *check_name(enum check_id id)
@@ -400,7 +403,7 @@ static const char *unknown(const struct check *c, enum check_id id)
     case CHECK_Z3:
     case CHECK_Z4:
     case CHECK_Z6:
-        if (!c->is_compat)
+        if (!c->is_compat && !c->has_other)
             return "binds zookeeper:compat only";
         return c->level < 1 ? "claims and releases are in traces of level 1 and above" : NULL;
     case CHECK_Z5:
@@ -416,6 +419,8 @@ static const char *unknown(const struct check *c, enum check_id id)
         if (!c->has_txns)
             return "the trace has no writes of the ensemble (zk_txn)";
         return c->level < 2 ? "operations are in traces of level 2" : NULL;
+    case CHECK_UNFENCED:
+        return c->has_safe && c->has_other ? NULL : "no members of safe mode beside others";
     case CHECK_Z8: return c->level < 2 ? "operations are in traces of level 2" : NULL;
     case CHECK_Z10:
     case CHECK_STALE_SYNCS:

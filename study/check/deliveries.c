@@ -110,6 +110,13 @@ static void answer_pending(struct check *c, struct pair *x, const struct trace_e
     x->pending_count = kept;
 }
 
+/* Whether it was committed after its owner had gone back: of before it may be more than the owner
+ * has come to since. */
+static bool is_of_mover(const struct check *c, const struct partition *p, int64_t offset)
+{
+    return p->mover == NAMES_NONE || offset <= c->pairs[p->mover].next;
+}
+
 static void book_commit(struct check *c, struct partition *p, int64_t offset)
 {
     if (p->committed >= 0) {
@@ -120,7 +127,7 @@ static void book_commit(struct check *c, struct partition *p, int64_t offset)
             counted(c, CHECK_REGRESSION_DEPTH, (uint64_t)(p->committed - offset));
         }
     }
-    if (offset < p->committed && p->floor_asked >= 0) {
+    if (offset < p->committed && p->floor_asked >= 0 && is_of_mover(c, p, offset)) {
         if (p->floor < 0 || p->floor_asked < p->floor)
             p->floor = p->floor_asked;
         p->floor_asked = -1;
@@ -145,8 +152,10 @@ static void book_forced(struct check *c, struct partition *p, int64_t offset)
 {
     int64_t least = p->begin_least < offset ? p->begin_least : offset;
     skip(c, p, p->committed, offset);
-    if (offset < p->committed)
+    if (offset < p->committed) {
         p->floor_asked = offset;
+        p->mover = NAMES_NONE;
+    }
     book_commit(c, p, offset);
     p->begin_least = least;
     p->forced = offset;
@@ -282,6 +291,7 @@ static void take_moved(struct check *c, const struct trace_event *e)
         p->floor = e->moved.offset;
     else if (p->floor_asked < 0 || e->moved.offset < p->floor_asked)
         p->floor_asked = e->moved.offset;
+    p->mover = (uint32_t)(x - c->pairs);
 }
 
 static void take_own_end(struct check *c, const struct trace_event *e)

@@ -44,6 +44,8 @@ static void append_line(const struct check_result *r, struct buf *out)
     }
     append_found(r, out, 19);
     buf_appendf(out, " %-17s (%s)\n", unit_name(r->unit), r->text);
+    if (r->first)
+        buf_appendf(out, "  %-18s %s\n", "", r->first);
 }
 
 void check_report_text(const struct check *c, struct buf *out)

@@ -4,6 +4,8 @@
 #include "study/check/state.h"
 #include "zkconsumer/core/zk/path.h"
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SETTLE_NS (30ull * 1000000000) /* without faults everything has settled after it */
@@ -34,6 +36,20 @@ static struct member *session_member(struct check *c, uint64_t id, uint32_t *ind
 static bool is_all_safe(const struct check *c)
 {
     return c->has_safe && !c->has_other && !c->foreign;
+}
+
+/* What needs everybody is promised among safe members beside those of another mode, too, while none
+ * of these deletes their owner nodes. In memory alone: elsewhere that may not be seen. */
+static bool is_among_safe(const struct check *c, const struct partition *p)
+{
+    return is_all_safe(c) ||
+           (c->is_virtual && c->has_txns && c->has_safe && !c->foreign && !p->is_disturbed);
+}
+
+static void count_unfenced(struct check *c, struct member *m)
+{
+    counted(c, CHECK_UNFENCED, 1);
+    m->unfenced++;
 }
 
 static const char *name_of(const struct check *c, uint32_t member)
@@ -169,7 +185,7 @@ static void take_deliver(struct check *c, const struct trace_event *e)
                  "%s hands out %" PRId64 " of %s/%d at %.6f s, and its session ended at %.6f s",
                  e->m, e->deliver.last, e->deliver.p.topic, e->deliver.p.partition,
                  (double)e->deliver.last_ns / 1e9, (double)s->closed_ns / 1e9);
-    if (!is_all_safe(c))
+    if (!is_among_safe(c, &c->partitions[x->partition]))
         return;
     checked(c, CHECK_SF3);
     if (x->usurped_ns && e->deliver.last_ns > x->usurped_ns)
@@ -185,9 +201,14 @@ static void take_deliver(struct check *c, const struct trace_event *e)
 /* From now on `x` may hand out: nobody else may, and who believes that it does must not. */
 static void check_alone(struct check *c, const struct pair *x)
 {
-    for (uint32_t i = 0; is_all_safe(c) && i < c->member_names.count; i++) {
+    bool is_promised = is_among_safe(c, &c->partitions[x->partition]);
+    for (uint32_t i = 0; i < c->member_names.count; i++) {
         struct pair *other = i != x->member ? pair_find(c, i, x->partition) : NULL;
         if (!other || !other->believes || !c->members[i].is_live)
+            continue;
+        if (!c->members[i].is_safe && other->is_counted_active)
+            count_unfenced(c, &c->members[i]);
+        if (!c->members[i].is_safe || !is_promised)
             continue;
         checked(c, CHECK_SF3);
         if (other->is_counted_active)
@@ -210,7 +231,10 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
     x->session = c->members[x->member].session;
     x->usurped_ns = 0;
     x->is_drained = x->has_been_given = false;
-    if (!is_all_safe(c) || c->members[x->member].has_lapsed)
+    if (c->members[x->member].has_lapsed)
+        return;
+    check_alone(c, x);
+    if (!is_all_safe(c))
         return;
     checked(c, CHECK_SF5);
     if (e->own.offset < p->stored_least)
@@ -222,7 +246,6 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
         violated(c, CHECK_SF5, p->committed_gs,
                  "%s begins %s/%d at %" PRId64 "; %" PRId64 " is committed", e->m, e->own.p.topic,
                  e->own.p.partition, e->own.offset, p->begin_least);
-    check_alone(c, x);
 }
 
 static void take_own_end(struct check *c, const struct trace_event *e)
@@ -335,16 +358,20 @@ static struct partition *txn_partition(struct check *c, const struct trace_txn *
 static void take_owner_delete(struct check *c, const struct trace_txn *x)
 {
     uint32_t partition, index;
+    struct partition *p = txn_partition(c, x, &partition);
     struct member *m = session_member(c, x->session, &index);
-    if (!m || !txn_partition(c, x, &partition))
+    bool is_foreign = x->ephemeral_owner && x->ephemeral_owner != x->session;
+    if (p && !m && is_foreign)
+        p->is_disturbed = true;
+    if (!m || !p)
         return;
     struct pair *pair = pair_find(c, index, partition);
     if (pair)
         check_released(c, pair);
-    if (!is_all_safe(c))
+    if (!is_among_safe(c, p))
         return;
     checked(c, CHECK_SF4);
-    if (x->ephemeral_owner && x->ephemeral_owner != x->session)
+    if (is_foreign)
         violated(c, CHECK_SF4, UINT64_MAX, "%s deletes %s, which session %" PRIx64 " has created",
                  name_of(c, index), x->path, x->ephemeral_owner);
 }
@@ -356,15 +383,32 @@ static bool is_asked_back(struct check *c, uint32_t member, uint32_t partition)
     return x && x->moved_to >= 0 && x->moved_to <= c->partitions[partition].committed;
 }
 
+/* A member of another mode commits: of what a safe one has? */
+static void note_stale(struct check *c, const struct trace_txn *x, const struct partition *p)
+{
+    const struct session *s = x->session ? session_of(c, x->session) : NULL;
+    if (s && s->is_known && !c->members[s->member].is_safe && p->has_owner &&
+        p->owner_member != NAMES_NONE && c->members[p->owner_member].is_safe)
+        count_unfenced(c, &c->members[s->member]);
+}
+
 static void take_offset(struct check *c, const struct trace_txn *x)
 {
     uint32_t index, partition;
     const struct partition *p = txn_partition(c, x, &partition);
+    bool is_owner = p && p->has_owner && p->owner_session == x->session;
+    if (p && !is_owner && !session_member(c, x->session, &index))
+        note_stale(c, x, p);
     if (!p || !session_member(c, x->session, &index))
         return;
     checked(c, CHECK_STALE_COMMITS);
-    if (!p->has_owner || p->owner_session != x->session)
-        counted(c, CHECK_STALE_COMMITS, 1);
+    counted(c, CHECK_STALE_COMMITS, !is_owner);
+    if (c->is_virtual && is_among_safe(c, p)) {
+        checked(c, CHECK_SF5);
+        if (!is_owner)
+            violated(c, CHECK_SF5, UINT64_MAX, "%s commits in %s, whose owner it is not",
+                     name_of(c, index), x->path);
+    }
     if (!is_all_safe(c))
         return;
     checked(c, CHECK_SF5);
@@ -529,8 +573,23 @@ static bool is_wanted(const struct check *c, const char *topic)
     return false;
 }
 
+/* "m2: 3, m5: 1" */
+static void name_unfenced(struct check *c)
+{
+    struct tally *t = &c->tallies[CHECK_UNFENCED];
+    char text[512] = "";
+    size_t n = 0;
+    for (uint32_t i = 0; i < c->member_names.count && n < sizeof text; i++)
+        if (c->members[i].unfenced)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s: %" PRIu64, n ? ", " : "",
+                                  name_of(c, i), c->members[i].unfenced);
+    t->first = n ? strdup(text) : NULL;
+    c->failed = c->failed || (n && !t->first);
+}
+
 void check_safe_finish(struct check *c)
 {
+    name_unfenced(c);
     bool any_well = false, all_well = true;
     if (!c->has_safe || !has_settled(c, c->fault_ns))
         return;
@@ -561,6 +620,13 @@ void check_safe_finish(struct check *c)
     }
 }
 
+#define BESIDE_OTHERS "not promised beside members of another mode"
+
+static bool is_beside_others(const struct check *c, enum check_id id)
+{
+    return !is_all_safe(c) && (c->foreign || !c->tallies[id].checked);
+}
+
 const char *check_safe_unknown(const struct check *c, enum check_id id)
 {
     if (!c->has_safe)
@@ -568,11 +634,11 @@ const char *check_safe_unknown(const struct check *c, enum check_id id)
     switch (id) {
     case CHECK_SF1: return c->has_drains ? NULL : "the trace does not say when it was drained";
     case CHECK_SF2: return c->has_leases ? NULL : "leases are in traces of level 1 and above";
-    case CHECK_SF3: return is_all_safe(c) ? NULL : "not promised beside members of another mode";
+    case CHECK_SF3: return is_beside_others(c, id) ? BESIDE_OTHERS : NULL;
     case CHECK_SF4:
     case CHECK_SF5:
-        if (!is_all_safe(c))
-            return "not promised beside members of another mode";
+        if (is_beside_others(c, id))
+            return BESIDE_OTHERS;
         return c->has_txns ? NULL : "the trace has no writes of the ensemble (zk_txn)";
     case CHECK_SF8:
         if (c->tallies[id].checked)
@@ -581,7 +647,7 @@ const char *check_safe_unknown(const struct check *c, enum check_id id)
     case CHECK_SF6: return c->has_txns ? NULL : "the trace has no writes of the ensemble (zk_txn)";
     default:
         if (!is_all_safe(c))
-            return "not promised beside members of another mode";
+            return BESIDE_OTHERS;
         return c->tallies[id].checked ? NULL : "the run did not settle after its last fault";
     }
 }

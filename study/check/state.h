@@ -62,6 +62,8 @@ struct pair {
 
 struct member {
     bool is_live, is_suspended, is_connected;
+    bool is_observer; /* no member: it reads for those of its process (simulated ones: o1, o2, ...)
+                       */
     uint32_t incarnation;
     char *consumer_id; /* owned */
     uint32_t *pairs;   /* owned; into check.pairs */
@@ -87,6 +89,8 @@ struct member {
         uint64_t session, from_ns, to_ns;
     } leases[LEASES_KEPT]; /* times in which messages may be handed out, the last ones: a ring */
     size_t lease_count;
+    uint64_t
+        unfenced; /* of another mode: so often it handed out or committed what a safe one owns */
     uint64_t registered_at; /* place in check.memberships of its registration; 0: none */
 };
 
@@ -99,9 +103,11 @@ struct partition {
     uint64_t owner_session, owner_since_ns;
     uint32_t owner_member; /* NAMES_NONE: not known */
     struct offsets delivered, skipped;
-    int64_t floor;            /* offsets below do not concern this run; -1: not known */
-    int64_t floor_asked;      /* the floor once it is committed that the owner has gone back: where
-                               * to; -1: it has not */
+    int64_t floor;       /* offsets below do not concern this run; -1: not known */
+    int64_t floor_asked; /* the floor once it is committed that the owner has gone back: where
+                          * to; -1: it has not */
+    uint32_t mover;      /* then the pair that has; NAMES_NONE: a tool has asked for it */
+    bool is_disturbed; /* a member of another mode has deleted an owner node that is not its own */
     bool is_gone, is_reborn;  /* its topic was deleted; was made again, with other messages */
     bool is_of_before;        /* and whoever has it began before that, so that what is committed may
                                * be of the former messages */

@@ -459,6 +459,7 @@ static void take_state(struct check *c, const struct trace_event *e)
     struct member *m = member_of(c, e->m, NULL);
     if (!m)
         return;
+    m->is_observer = c->is_virtual && e->m[0] == 'o';
     m->is_connected = strcmp(e->zk_state.state, "connected") == 0;
     m->connected_ns = e->t_ns;
     snprintf(m->server, sizeof m->server, "%s", m->is_connected ? e->zk_state.server : "");
@@ -499,15 +500,30 @@ bool check_is_quiet(const struct check *c, uint64_t t_ns)
     return c->now_ns >= QUIET_NS && t_ns <= c->now_ns - QUIET_NS;
 }
 
+/* It has been connected for long enough to have read what it should. */
+static bool is_there(const struct check *c, const struct member *m)
+{
+    return (m->is_live || m->is_observer) && !m->is_suspended && m->is_connected &&
+           check_is_quiet(c, m->connected_ns);
+}
+
+static bool is_any_observer_there(const struct check *c)
+{
+    for (uint32_t i = 0; i < c->member_names.count; i++)
+        if (c->members[i].is_observer && is_there(c, &c->members[i]))
+            return true;
+    return false;
+}
+
 /* Z7: a member at rest watches the members of its group: whoever forgets to leave its watch again
- * learns of nothing any more. */
+ * learns of nothing any more. Of a process that has an observer that one does. */
 static void check_at_rest(struct check *c)
 {
     const char *path = members_path(c);
+    bool has_observer = !c->is_virtual || is_any_observer_there(c); /* real ones tell nothing */
     for (uint32_t i = 0; path && c->has_ops && i < c->member_names.count; i++) {
         const struct member *m = &c->members[i];
-        if (!m->is_live || m->is_suspended || !m->is_connected || m->in_rebalance ||
-            !check_is_quiet(c, m->connected_ns) || !m->has_view)
+        if (!is_there(c, m) || m->in_rebalance || (!m->has_view && !m->is_observer))
             continue;
         const struct watch *w = watch_of(c, path, i, WATCH_CHILDREN);
         checked(c, CHECK_OWN_NODE);
@@ -515,7 +531,7 @@ static void check_at_rest(struct check *c)
             counted(c, CHECK_OWN_NODE, 1);
             continue;
         }
-        if (m->is_observed) /* the observer's watch will do */
+        if (m->is_observed && has_observer) /* the observer's watch will do */
             continue;
         checked(c, CHECK_Z7);
         if (w && (!w->is_armed || w->session != m->session))
@@ -536,8 +552,7 @@ void check_zookeeper_finish(struct check *c)
         const struct member *m = &c->members[w->member];
         const struct change *change = change_of(c, c->watch_names.list[i].text);
         if (!w->is_armed || c->watch_names.list[i].number % 2 != WATCH_CHILDREN || !change ||
-            w->session != m->session || !m->is_live || m->is_suspended || !m->is_connected ||
-            !check_is_quiet(c, m->connected_ns) || !check_is_quiet(c, change->t_ns))
+            w->session != m->session || !is_there(c, m) || !check_is_quiet(c, change->t_ns))
             continue;
         checked(c, CHECK_Z7);
         if (w->zxid < change->zxid)

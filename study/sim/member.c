@@ -350,19 +350,17 @@ static uint64_t token_of(enum group_lane lane, uint32_t seq)
     return (uint64_t)lane << 32 | seq;
 }
 
-/* A planted bug: a watch that is left a second time on a path is forgotten. */
-static bool forgets_watch(struct member *m, uint32_t path)
+bool world_forgets_watch(struct sim *w, struct watched *watched, uint32_t path)
 {
-    if (!(m->world->config.bugs & SIM_BUG_WATCH_ONCE))
-        return false;
-    for (uint32_t i = 0; i < m->watched_count; i++)
-        if (m->watched[i] == path)
+    for (uint32_t i = 0; i < watched->count; i++)
+        if (watched->paths[i] == path)
             return true;
-    if (m->watched_count == m->watched_cap) {
-        m->watched_cap = m->watched_cap ? m->watched_cap * 2 : 16;
-        m->watched = pool_resize(&m->world->pool, m->watched, m->watched_cap * sizeof *m->watched);
+    if (watched->count == watched->cap) {
+        watched->cap = watched->cap ? watched->cap * 2 : 16;
+        watched->paths =
+            pool_resize(&w->pool, watched->paths, watched->cap * sizeof *watched->paths);
     }
-    m->watched[m->watched_count++] = path;
+    watched->paths[watched->count++] = path;
     return false;
 }
 
@@ -454,7 +452,8 @@ static void send_op(struct member *m, const struct group_output *o)
         return;
     struct zk_write write = write_of(w, op);
     struct zk_write *parts = op->part_count ? parts_of(w, op) : NULL;
-    m->zk.drops_watch = op->watch && forgets_watch(m, id);
+    m->zk.drops_watch =
+        op->watch && w->config.bugs & SIM_BUG_WATCH_ONCE && world_forgets_watch(w, &m->watched, id);
     if (!zk_client_send(&m->zk, what, &write, op->watch, parts, (uint32_t)op->part_count, token,
                         member_local_ns(m))) {
         keep_unsent(m, o->op.lane, o->op.seq);
@@ -492,16 +491,34 @@ static void count_in_attempt(struct member *m, const struct zk_pending *op, enum
     }
 }
 
-static void tell_op(struct member *m, const struct zk_pending *op, int zk_rc,
-                    const struct zk_answer *a)
+struct trace_event world_op_event(struct sim *w, const char *who, const struct zk_pending *op,
+                                  int zk_rc, const struct zk_answer *a)
 {
-    struct trace_event e = event_of(m, TRACE_ZK_OP);
+    struct trace_event e = tracer_event(&w->tracer, TRACE_ZK_OP, who);
     e.zk_op.op = trace_op_of(op->what);
-    e.zk_op.path = zk_path_at(&m->world->zk.paths, op->path)->text;
+    e.zk_op.path = zk_path_at(&w->zk.paths, op->path)->text;
     e.zk_op.has_watch = op->watch;
     e.zk_op.zk_rc = zk_rc;
     e.zk_op.zxid = a ? a->zxid : 0;
-    e.zk_op.latency_ns = world_now(m->world) - op->sent_ns;
+    e.zk_op.latency_ns = world_now(w) - op->sent_ns;
+    return e;
+}
+
+struct trace_event world_watch_event(struct sim *w, const char *who, int64_t zxid_seen,
+                                     const struct zk_answer *a)
+{
+    struct trace_event e = tracer_event(&w->tracer, TRACE_ZK_WATCH, who);
+    e.zk_watch.path = zk_path_at(&w->zk.paths, a->path)->text;
+    e.zk_watch.type = zk_event_name(a->event);
+    e.zk_watch.zxid_seen = zxid_seen;
+    e.zk_watch.sent_ns = a->sent_ns;
+    return e;
+}
+
+static void tell_op(struct member *m, const struct zk_pending *op, int zk_rc,
+                    const struct zk_answer *a)
+{
+    struct trace_event e = world_op_event(m->world, m->node.name, op, zk_rc, a);
     tell(m, &e);
 }
 
@@ -886,14 +903,10 @@ static void on_expired(void *self)
 static void on_watch(void *self, const struct zk_answer *a)
 {
     struct member *m = self;
-    const char *path = zk_path_at(&m->world->zk.paths, a->path)->text;
-    struct trace_event e = event_of(m, TRACE_ZK_WATCH);
-    e.zk_watch.path = path;
-    e.zk_watch.type = zk_event_name(a->event);
-    e.zk_watch.zxid_seen = m->zk.zxid;
-    e.zk_watch.sent_ns = a->sent_ns;
+    struct trace_event e = world_watch_event(m->world, m->node.name, m->zk.zxid, a);
     tell(m, &e);
-    struct group_input in = {.type = GROUP_IN_WATCH, .watch = {.type = a->event, .path = path}};
+    struct group_input in = {.type = GROUP_IN_WATCH,
+                             .watch = {.type = a->event, .path = e.zk_watch.path}};
     feed(m, &in);
     member_kick(m);
 }
@@ -1036,7 +1049,7 @@ void member_start(struct member *m)
     m->stop_at_ns = SIM_NEVER;
     m->counts = (struct sim_member_counts){0};
     m->attempt = (struct attempt_trace){0};
-    m->watched_count = 0;
+    m->watched.count = 0;
     m->good_view_hash = m->good_view_members = m->good_view_partitions = 0;
     m->unsent_count = 0;
     m->has_lease = false;

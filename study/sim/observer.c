@@ -51,11 +51,37 @@ static void keep_view(struct observer *o, struct zk_view *view)
     tell_all(o);
 }
 
+/* ---- the trace ---- */
+
+static void tell(struct observer *o, struct trace_event *e)
+{
+    tracer_emit(&o->world->tracer, &o->source, e);
+}
+
+static void tell_state(struct observer *o, const char *state, const char *server)
+{
+    struct trace_event e = tracer_event(&o->world->tracer, TRACE_ZK_STATE, o->node.name);
+    e.zk_state.state = state;
+    e.zk_state.server = server;
+    tell(o, &e);
+}
+
+static void tell_open(struct observer *o, uint64_t session, const char *server)
+{
+    struct trace_event e = tracer_event(&o->world->tracer, TRACE_ZK_SESSION, o->node.name);
+    e.zk_session.what = "open";
+    e.zk_session.session = session;
+    e.zk_session.server = server;
+    tell(o, &e);
+}
+
 /* ---- the viewer ---- */
 
 static void on_result(void *self, const struct zk_pending *op, int zk_rc, const struct zk_answer *a)
 {
     struct observer *o = self;
+    struct trace_event e = world_op_event(o->world, o->node.name, op, zk_rc, a);
+    tell(o, &e);
     struct zk_result result = {.zk_rc = zk_rc};
     if (a)
         zk_answer_result(a, &result);
@@ -68,8 +94,11 @@ static void on_result(void *self, const struct zk_pending *op, int zk_rc, const 
 static void send_op(struct observer *o, const struct group_output *out)
 {
     const struct zk_op *op = &out->op.op;
+    struct sim *w = o->world;
     struct zk_write read = {.what = member_do_of(op->type),
                             .path = zk_paths_id(&o->world->zk.paths, zk_op_path(op))};
+    o->zk.drops_watch = op->watch && w->config.bugs & SIM_BUG_OBSERVER_BLIND &&
+                        world_forgets_watch(w, &o->watched, read.path);
     bool is_sent = zk_client_send(&o->zk, read.what, &read, op->watch, NULL, 0, out->op.seq,
                                   world_now(o->world));
     assert(is_sent);
@@ -125,7 +154,9 @@ static void on_connected(void *self, uint64_t session, int32_t timeout_ms, bool 
                          const char *server)
 {
     struct observer *o = self;
-    (void)server;
+    if (is_new)
+        tell_open(o, session, server);
+    tell_state(o, "connected", server);
     o->lost_at_ns = SIM_NEVER;
     o->patience_ns = (uint64_t)timeout_ms * SIM_MS / 3;
     struct group_input in = {
@@ -141,6 +172,7 @@ static void on_suspended(void *self)
 {
     struct observer *o = self;
     struct group_input in = {.type = GROUP_IN_DISCONNECTED};
+    tell_state(o, "disconnected", "");
     o->lost_at_ns = world_now(o->world) + o->patience_ns;
     step(o, &in);
 }
@@ -148,6 +180,7 @@ static void on_suspended(void *self)
 static void on_expired(void *self)
 {
     struct group_input in = {.type = GROUP_IN_EXPIRED};
+    tell_state(self, "expired", "");
     lost(self);
     step(self, &in);
 }
@@ -155,9 +188,10 @@ static void on_expired(void *self)
 static void on_watch(void *self, const struct zk_answer *a)
 {
     struct observer *o = self;
-    struct group_input in = {
-        .type = GROUP_IN_WATCH,
-        .watch = {.type = a->event, .path = zk_path_at(&o->world->zk.paths, a->path)->text}};
+    struct trace_event e = world_watch_event(o->world, o->node.name, o->zk.zxid, a);
+    tell(o, &e);
+    struct group_input in = {.type = GROUP_IN_WATCH,
+                             .watch = {.type = a->event, .path = e.zk_watch.path}};
     step(o, &in);
 }
 
@@ -258,6 +292,7 @@ static void start(struct observer *o, const struct member *m)
         rescue_fail(&w->rescue);
     pool_give(&w->pool, list);
     node_start(&o->node);
+    o->watched.count = 0;
     struct stream chance = stream_of(w->config.seed, o->node.name, "session");
     for (uint32_t i = 0; i < o->node.life; i++)
         stream_next(&chance);
@@ -304,6 +339,7 @@ void observer_leave(struct member *m)
         if (m->world->members[i].observer == o)
             return;
     timer_arm(&o->timer, SIM_NEVER);
+    tell_state(o, "disconnected", "");
     node_crash(&o->node);
     zk_client_deinit(&o->zk);
     drop(o);
@@ -318,6 +354,7 @@ void observers_init(struct sim *w)
         char name[NODE_NAME_SIZE];
         snprintf(name, sizeof name, "o%zu", i + 1);
         o->world = w;
+        o->source.name = o->node.name;
         node_init(&o->node, &w->net, name, NODE_OBSERVER, &NODE_OPS, o);
         timer_init(&o->timer, &w->kernel, tick, o);
     }

@@ -189,6 +189,7 @@ enum sim_bug {
     SIM_BUG_EXPIRY_IN_PARTS = 1 << 3, /* a session's nodes go one transaction after the other */
     SIM_BUG_KEEP_CLAIM = 1 << 4,      /* undoing a failed attempt is answered, and not done */
     SIM_BUG_COMMIT_AHEAD = 1 << 5,    /* positions are those fetched, not those delivered */
+    SIM_BUG_OBSERVER_BLIND = 1 << 6,  /* as WATCH_ONCE, of observers */
 };
 
 struct sim_config {

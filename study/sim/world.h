@@ -173,16 +173,23 @@ struct member_channel {
     int64_t write_until_ms;     /* member's clock: then not any more */
 };
 
+/* Paths that a watch was left on, for planted bugs. */
+struct watched {
+    uint32_t *paths, count, cap;
+};
+
 /* Of a process with several members. */
 struct observer {
     struct node node;
     struct sim *world;
+    struct trace_source source;
     struct zk_client zk;
     struct zk_viewer *viewer;
     struct zk_view *view; /* the last one; NULL: none, or it is lost */
     bool is_lost;         /* members have been told, and read by themselves */
     uint64_t patience_ns; /* without a connection until it is */
     uint64_t lost_at_ns;  /* SIM_NEVER: it is connected, or lost already */
+    struct watched watched;
     struct timer timer;
 };
 
@@ -254,8 +261,7 @@ struct member {
     bool is_settled, is_rebalancing;
     uint64_t view_hash, good_view_hash; /* of the last attempt, of the last one that succeeded */
     size_t view_members, view_partitions, good_view_members, good_view_partitions;
-    uint32_t *watched; /* paths, for a planted bug */
-    uint32_t watched_count, watched_cap;
+    struct watched watched;
 };
 
 /* ---- faults ---- */
@@ -366,6 +372,13 @@ void observer_resume(struct observer *o);
 
 /* member.c */
 enum zk_do member_do_of(enum zk_op_type type);
+/* A planted bug: whether a watch on this path is forgotten, since it is not the first one. */
+bool world_forgets_watch(struct sim *w, struct watched *watched, uint32_t path);
+/* The event of an answered operation, of a watch: who has it. */
+struct trace_event world_op_event(struct sim *w, const char *who, const struct zk_pending *op,
+                                  int zk_rc, const struct zk_answer *a);
+struct trace_event world_watch_event(struct sim *w, const char *who, int64_t zxid_seen,
+                                     const struct zk_answer *a);
 void member_init(struct sim *w, struct member *m, const struct sim_member_plan *plan,
                  uint32_t number);
 void member_start(struct member *m);

@@ -53,8 +53,9 @@ enum about { ANYTHING, LEASES, FOLLOWERS, CLOCKS };
 
 struct run {
     uint64_t seed, hash, violations;
-    unsigned wanted; /* these, besides what the seed says */
-    unsigned bugs;   /* enum zk_safe_bug */
+    unsigned wanted;   /* these, besides what the seed says */
+    unsigned bugs;     /* enum zk_safe_bug */
+    unsigned sim_bugs; /* enum sim_bug */
     enum about about;
     enum rules rules;
     bool is_stable, wants_story;
@@ -421,6 +422,7 @@ static void run(struct run *r)
     struct sim *sim;
     sim_config_init(&c);
     c.seed = r->seed;
+    c.bugs = r->sim_bugs;
     c.shuffle_ties = true;
     c.topics = topics;
     c.topic_count = 1 + stream_below(&chance, 2);
@@ -698,6 +700,23 @@ static void test_planted_bugs_are_found(void **state)
     }
 }
 
+/* An observer has to leave its watches again, like a member. */
+static void test_a_blind_observer_is_found(void **state)
+{
+    struct run r = {0};
+    (void)state;
+    if (getenv("SIM_SEED") || getenv("SIM_SEEDS") || getenv("SIM_BUG"))
+        return;
+    for (uint64_t seed = 1; seed <= 1000 && !strstr(r.first, ": o"); seed++) {
+        r = (struct run){.seed = seed, .sim_bugs = SIM_BUG_OBSERVER_BLIND, .wanted = OBSERVED};
+        run(&r);
+    }
+    if (!strstr(r.first, ": o"))
+        fail_msg("not found in 1000 seeds");
+    assert_true(r.has_found[CHECK_Z7]);
+    print_message("a blind observer: seed %llu, %s\n", (unsigned long long)r.seed, r.first);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -707,6 +726,7 @@ int main(void)
         cmocka_unit_test(test_uneven_round_robin),
         cmocka_unit_test(test_rendezvous),
         cmocka_unit_test(test_planted_bugs_are_found),
+        cmocka_unit_test(test_a_blind_observer_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

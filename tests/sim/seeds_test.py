@@ -13,7 +13,9 @@ VARIANTS = ("0.8", "0.7", "documented")
 
 # How many seeds: the swarm finds most, so that it gets most.
 SWEEPS = [("S33", 200, ()), *(("S33", 50, ("zookeeper.variant=" + v,)) for v in VARIANTS[1:]),
-          ("S33-kept", 100, ("zookeeper.mode=safe",)), ("S26", 10, ()), *((name, 2, ()) for name in ("S02", "S05", "S12", "S13", "S14", "S15", "S18", "S25"))]
+          ("S33-kept", 100, ("zookeeper.mode=safe",)),
+          # Mixed groups: the first, or the last and those that come late.
+          *(("S33-kept", 100, ("member.%s.zookeeper.mode=safe" % which,)) for which in ("1-2", "3-6")), ("S26", 10, ()), *((name, 2, ()) for name in ("S02", "S05", "S12", "S13", "S14", "S15", "S18", "S25"))]
 
 
 def run(program, scenario, seeds, settings):
