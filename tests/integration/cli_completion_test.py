@@ -30,7 +30,7 @@ def script(shell):
     return done.stdout
 
 
-LINKS_ONLY = {"kafka-run-class"}  # which are no command of zkconsumer
+LINKS_ONLY = {"kafka-run-class", "kafka-consumer-groups", "kafka-topics"}  # which are no command of zkconsumer
 
 # What is typed, and the words that must and must not be offered.
 CASES = (
@@ -43,6 +43,9 @@ CASES = (
     ("zkconsumer consume --property=zookeeper.mode=c", {"compat"}, {"safe"}),
     ("zkconsumer produce -X queue.buffering.max.k", {"queue.buffering.max.kbytes="}, {"queue.buffering.max.ms="}),
     ("kafka-run-class kafka.tools.Get", {"kafka.tools.GetOffsetShell"}, {"kafka.tools.ImportZkOffsets"}),
+    ("kafka-consumer-groups --res", {"--reset-offsets"}, {"--list"}),
+    ("kafka-topics --a", {"--alter"}, {"--create"}),
+    ("kafka-run-class kafka.admin.T", {"kafka.admin.TopicCommand"}, {"kafka.admin.ConsumerGroupCommand"}),
     ("kafka-consumer-offset-checker --bro", {"--broker-info"}, {"--group="}),
 )
 

@@ -187,11 +187,24 @@ def test_offsets_in_kafka_are_moved(t):
     expect((znodes(), offsets("get")[1]), ({0: 1, 1: 3}, "orders:0:1\norders:1:3\n"))
     checked = kafkas("ConsumerOffsetChecker", "--group", "kafkas", *zookeeper)
     expect([row.split()[3] for row in checked.out.splitlines()[1:]], ["1", "3"])
+    done = ours("ImportZkOffsets", "--zkconnect", world.connect, "--input-file", t.folder / "znodes.txt")
+    expect((done.code, znodes()), (0, {0: 0, 1: 0}))
+    expect_in("Kafka keeps offsets of 2 partitions of group kafkas", done.err)
+    done = run("zkconsumer", "perf", "consume", "--group", "kafkas", "--topic", "orders", "--messages", "1",
+               "--threads", "1", *zookeeper)
+    expect(done.returncode, 0)
+    expect_in("Kafka keeps offsets of 2 partitions of group kafkas", done.stderr)
     done = run("zkconsumer", "groups", "delete", "-G", "kafkas", *zookeeper)
     expect((done.returncode, world.zk.exists("/consumers/kafkas")), (2, None))
     expect_in("Kafka keeps offsets of 2 partitions of group kafkas", done.stderr)
     expect_in("group kafkas is deleted", done.stderr)
     expect(offsets("get", "-t", "orders", *in_kafka)[:2], (0, "orders:0:1\norders:1:3\n"))
+    done = run("zkconsumer", "consume", "-G", "console-consumer-99", "-t", "orders", "-e", "-q", *in_kafka,
+               "-X", "auto.offset.reset=smallest", *zookeeper)
+    expect((done.returncode, len(done.stdout.splitlines())), (0, 10))
+    done = run("zkconsumer", "groups", "delete", "--console-groups", *zookeeper)
+    expect((done.returncode, world.zk.exists("/consumers/console-consumer-99")), (2, None))
+    expect_in("Kafka keeps offsets of 2 partitions of group console-consumer-99", done.stderr)
 
 
 def test_offsets_out_and_in(t):
@@ -437,6 +450,117 @@ def test_verify_and_delete(t):
     expect(delete("-G", "billing", "--console-groups")[0], 0)
     expect(world.zk.get_children("/consumers"), ["console-consumer-mine"])
     expect(delete("-G", "billing")[0], 2)
+
+
+def test_kafka_consumer_groups(t):
+    """The columns of Kafka 0.10.0's ConsumerGroupCommand, which no release here prints of ZooKeeper's groups; an
+    honest exit status."""
+    world = Billing(t)
+
+    def tool(*words):
+        return ours("kafka-consumer-groups", "--zookeeper", world.connect, *words)
+
+    def table(offsets, owner, last=7):
+        row = "%-30s %-30s %-10s %-15s %-15s %-15s %s"
+        rows = [("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "OWNER")]
+        rows += [("billing", topic, p, at, end, end - at, owner)
+                 for (topic, p, end), at in zip((("clicks", 0, 3), ("orders", 0, 5), ("orders", 1, last)), offsets)]
+        return "".join(row % fields + "\n" for fields in rows)
+
+    world.send("orders", [(1, None, b"new")] * 2)  # compat reads them, and commits
+    wait_for(lambda: world.offsets()["orders"] == {0: 5, 1: 7}, "both to be committed")
+    expect(tool("--list"), (0, "billing\n", ""))
+    expect(tool("--describe", "--group", "billing")[:2], (0, table((3, 5, 7), "billing_c1-0")))
+    expect(tool("--delete", "--group", "billing")[:2],
+           (2, "Delete for group billing failed because its consumers are still active.\n"))
+    expect(tool("--reset-offsets", "--group", "billing", "--to-earliest", "--execute").code, 1)  # it is live
+    world.stop_member()
+    world.send("orders", [(1, None, b"unread")] * 2)
+    done = tool("--describe", "--group", "billing")
+    expect(done[:2], (2, table((3, 5, 7), "none", 9)))
+    expect_in("problem: nobody is registered in group billing", done.err)
+    plan = ["\n%-30s %-30s %-10s %-15s\n" % ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"),
+            "%-30s %-30s %-10s %-15s\n" % ("billing", "orders", 0, 3),
+            "%-30s %-30s %-10s %-15s\n" % ("billing", "orders", 1, 5)]
+    reset = ("--reset-offsets", "--group", "billing", "--topic", "orders", "--shift-by", "-2")
+    expect(tool(*reset)[:2], (0, "".join(plan)))
+    expect(world.offsets()["orders"], {0: 5, 1: 7})
+    expect(tool(*reset, "--dry-run")[:2], (0, "".join(plan)))
+    expect(tool(*reset, "--execute")[:2], (0, "".join(plan)))
+    expect(world.offsets()["orders"], {0: 3, 1: 5})
+    expect(tool("--reset-offsets", "--group", "billing", "--all-topics", "--to-latest", "--execute").code, 0)
+    expect(world.offsets(), {"orders": {0: 5, 1: 9}, "clicks": {0: 3}})
+    expect(tool("--delete", "--group", "billing")[:2],
+           (0, "Deleted all consumer group information for group billing in zookeeper.\n"))
+    expect(tool("--delete", "--group", "billing")[:2],
+           (2, "Delete for group billing failed because group does not exist.\n"))
+    expect(tool("--list"), (0, "", ""))
+    for words, part in (((), "exactly one action: --list, --describe, --delete, --reset-offsets"),
+                        (("--list", "--describe"), "exactly one action"),
+                        (("--list", "--group", "g"), "--group does nothing with --list"),
+                        (("--delete", "--group", "g", "--topic", "t"), "--topic does nothing with --delete"),
+                        (("--describe",), "--group is needed"),
+                        (("--describe", "--group", "g", "--group", "h"), "--group is given twice"),
+                        (("--describe", "--group", "g", "more"), '"more" is no option'),
+                        (("--bootstrap-server", "h:1", "--list"), "unknown option --bootstrap-server")):
+        done = tool(*words)
+        expect((words, done.code, done.out), (words, 1, ""))
+        expect_in(part, done.err)
+
+
+def test_kafka_topics(t):
+    """Beside Kafka's own, on one cluster: the same output."""
+    cluster = t.cluster(kafka="0.8.2.2", brokers=2, properties={"delete.topic.enable": "true"})
+    zookeeper = ("--zookeeper", cluster.zookeeper_connect)
+
+    def theirs(*words):
+        return kafkas("kafka.admin.TopicCommand", *words, *zookeeper)
+
+    def tool(*words):
+        return ours("kafka-topics", *words, *zookeeper)
+
+    def both(*words):
+        mine = tool(*words)
+        expect((words, mine.code, mine.out), (words, 0, theirs(*words).out))
+        return mine.out
+
+    size = ("--partitions", "2", "--replication-factor", "2")
+    expect(theirs("--create", "--topic", "one", *size).out, 'Created topic "one".\n')
+    expect(tool("--create", "--topic", "two", *size, "--config", "retention.ms=3600000"),
+           (0, 'Created topic "two".\n', ""))
+    expect(tool("--create", "--topic", "two", *size)[:2], (1, ""))
+    expect(tool("--create", "--topic", "two", *size, "--if-not-exists"), (0, "", ""))
+    for topic in ("one", "two"):
+        cluster.wait_for_topic(topic, 2)
+    both("--list")
+    expect(len(both("--describe").splitlines()), 6)
+    expect(both("--describe", "--topic", "two").count("retention.ms=3600000"), 1)
+    expect(both("--describe", "--topics-with-overrides").count("Topic:"), 1)
+    expect(both("--describe", "--under-replicated-partitions"), "")
+    expect(both("--describe", "--unavailable-partitions"), "")
+    cluster.brokers[1].kill()
+    wait_for(lambda: cluster.zk.get_children("/brokers/ids") == ["0"] and
+             tool("--describe", "--under-replicated-partitions").out.count("Isr: 0\n") == 4, "the ISR to shrink", 60)
+    expect(both("--describe", "--under-replicated-partitions").count("\n"), 4)
+    expect(both("--describe", "--unavailable-partitions"), "")
+    cluster.restart_broker(1)
+    wait_for(lambda: tool("--describe", "--under-replicated-partitions").out == "", "the ISR to grow", 60)
+
+    mine = tool("--alter", "--topic", "one", "--partitions", "3")
+    expect((mine.code, mine.out), (0, theirs("--alter", "--topic", "two", "--partitions", "3").out))
+    mine = tool("--delete", "--topic", "one")
+    expect((mine.code, mine.out), (0, theirs("--delete", "--topic", "two").out.replace("two", "one")))
+    wait_for(lambda: not cluster.zk.get_children("/brokers/topics"), "both to be deleted", 60)
+    for action in (("--delete",), ("--alter", "--partitions", "5")):
+        expect(tool(*action, "--topic", "one")[:2], (1, ""))
+        expect(tool(*action, "--topic", "one", "--if-exists"), (0, "", ""))
+    for words, part in (((), "exactly one action: --list, --describe, --create, --alter, --delete"),
+                        (("--list", "--partitions", "3"), "--partitions does nothing with --list"),
+                        (("--create", "--topic", "a", "--topic", "b"), "--topic is given twice"),
+                        (("--describe", "--unavailable-partitions", "--topics-with-overrides"), "one of them")):
+        done = tool(*words)
+        expect((words, done.code, done.out), (words, 1, ""))
+        expect_in(part, done.err)
 
 
 def test_offsets_and_messages_of_brokers(t):

@@ -31,6 +31,17 @@ enum cli_exit admin_open_at(struct admin *a, const char *connect, const struct c
     return CLI_DONE;
 }
 
+enum zkc_err admin_open_conf(struct admin *a, const zkc_conf *conf, int64_t timeout_ms)
+{
+    why_clear(&a->why);
+    enum zkc_err err =
+        zk_reader_open_with(zkc_conf_get(conf, "zookeeper.connect"),
+                            zkc_conf_get(conf, "zookeeper.auth"), timeout_ms, &a->zk, &a->why);
+    if (!err)
+        arena_init(&a->arena, ANSWERS_BYTES_MAX);
+    return err;
+}
+
 void admin_close(struct admin *a)
 {
     arena_deinit(&a->arena);

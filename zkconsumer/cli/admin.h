@@ -7,6 +7,7 @@
 #include "zkconsumer/cli/options.h"
 #include "zkconsumer/cli/report.h"
 #include "zkconsumer/core/zk/topic.h"
+#include <zkconsumer/conf.h>
 
 struct admin {
     struct zk_reader *zk;
@@ -22,6 +23,9 @@ enum cli_exit admin_open(struct admin *a, const struct cli_args *args, size_t zo
 /* The same, with the servers given. */
 enum cli_exit admin_open_at(struct admin *a, const char *connect, const struct cli_args *args,
                             size_t timeout);
+/* The same where a consumer's settings say; nothing is reported. Errors as zk_reader_open(). */
+ZKC_MUST_CHECK enum zkc_err admin_open_conf(struct admin *a, const zkc_conf *conf,
+                                            int64_t timeout_ms);
 void admin_close(struct admin *a);
 
 /* Reports a->why and gives the exit code. */

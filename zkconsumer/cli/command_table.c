@@ -26,6 +26,8 @@ static const struct cli_command *const commands[] = {
     &command_perf_consume,
     &command_perf_produce,
     &command_completion,
+    &command_kafka_groups,
+    &command_kafka_topics,
     &command_run_class,
 };
 

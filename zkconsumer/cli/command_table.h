@@ -11,6 +11,8 @@ extern const struct cli_command command_groups_describe;
 extern const struct cli_command command_groups_list;
 extern const struct cli_command command_groups_verify;
 extern const struct cli_command command_groups_watch;
+extern const struct cli_command command_kafka_groups;
+extern const struct cli_command command_kafka_topics;
 extern const struct cli_command command_mirror;
 extern const struct cli_command command_offsets_check;
 extern const struct cli_command command_offsets_export;

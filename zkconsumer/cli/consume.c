@@ -432,8 +432,9 @@ static enum cli_exit look_at_group(struct consume *c)
     struct why why;
     if (!looks || c->plan.is_throwaway || !c->plan.is_member)
         return CLI_DONE;
-    enum zkc_err err = group_traces_look(c->plan.conf, c->source.group, c->plan.deletes_group,
-                                         ASK_MS, &traces, &why);
+    enum group_traces_use use =
+        c->plan.deletes_group ? GROUP_TRACES_DELETE_AND_TELL : GROUP_TRACES_KEEP;
+    enum zkc_err err = group_traces_look(c->plan.conf, c->source.group, use, ASK_MS, &traces, &why);
     if (err)
         return fail(err, why.text);
     if (c->plan.deletes_group && traces.member_count > 0) {
@@ -583,8 +584,8 @@ static void remove_group(struct consume *c, bool is_released)
         report_warning("the group %s is left in ZooKeeper", c->plan.throwaway);
         return;
     }
-    enum zkc_err err =
-        group_traces_look(c->plan.conf, c->plan.throwaway, true, ASK_MS, &traces, &why);
+    enum zkc_err err = group_traces_look(c->plan.conf, c->plan.throwaway, GROUP_TRACES_DELETE,
+                                         ASK_MS, &traces, &why);
     if (err)
         report_warning("the group %s is left in ZooKeeper: %s", c->plan.throwaway, why.text);
     else if (traces.member_count > 0)

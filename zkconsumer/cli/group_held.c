@@ -1,10 +1,8 @@
 #include "zkconsumer/cli/group_held.h"
+#include "zkconsumer/cli/admin.h"
 #include "zkconsumer/cli/group_check.h"
 #include "zkconsumer/cli/group_read.h"
-#include "zkconsumer/cli/zk_reader.h"
 #include "zkconsumer/core/zk/consumer_id.h"
-
-#define ANSWERS_BYTES_MAX ((size_t)1 << 30)
 
 static void look(const struct group_view *view, group_held_fn *fn, void *user)
 {
@@ -22,20 +20,16 @@ static void look(const struct group_view *view, group_held_fn *fn, void *user)
 enum zkc_err group_held_each(const zkc_conf *conf, const char *group, int64_t timeout_ms,
                              group_held_fn *fn, void *user, struct why *why)
 {
-    struct zk_reader *r;
-    struct arena arena;
+    struct admin a;
     struct group_read read;
     struct group_read_options what = {.without_ends = true};
-    enum zkc_err err =
-        zk_reader_open_with(zkc_conf_get(conf, "zookeeper.connect"),
-                            zkc_conf_get(conf, "zookeeper.auth"), timeout_ms, &r, why);
-    if (err)
-        return err;
-    arena_init(&arena, ANSWERS_BYTES_MAX);
-    err = group_read(r, group, &what, &arena, &read, why);
-    if (!err)
-        look(&read.view, fn, user);
-    arena_deinit(&arena);
-    zk_reader_close(r);
+    enum zkc_err err = admin_open_conf(&a, conf, timeout_ms);
+    if (!err) {
+        err = group_read(a.zk, group, &what, &a.arena, &read, &a.why);
+        if (!err)
+            look(&read.view, fn, user);
+        admin_close(&a);
+    }
+    *why = a.why;
     return err;
 }

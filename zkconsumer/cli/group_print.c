@@ -39,11 +39,18 @@ static void put_cell(struct table *t, const char *text, bool is_last)
     t->column = is_last ? 0 : t->column + 1;
 }
 
+static void name_number(bool is_known, int64_t number, char *out, size_t size)
+{
+    snprintf(out, size, "unknown");
+    if (is_known)
+        snprintf(out, size, "%" PRId64, number);
+}
+
 static void put_number(struct table *t, bool is_known, int64_t number)
 {
     char text[CELL_NUMBER];
-    snprintf(text, sizeof text, "%" PRId64, number);
-    put_cell(t, is_known ? text : "unknown", false);
+    name_number(is_known, number, text, sizeof text);
+    put_cell(t, text, false);
 }
 
 static void put_session(struct table *t, int64_t session)
@@ -82,6 +89,28 @@ static void put_partitions(struct table *t, const struct group_view *view,
             put_number(t, p->log_end != GROUP_UNKNOWN, p->log_end);
             put_number(t, lag_known, lag);
             put_cell(t, p->owner ? p->owner : "none", true);
+        }
+    }
+}
+
+void group_print_kafkas(const struct group_view *view, struct buf *out)
+{
+    static const char row[] = "%-30s %-30s %-10s %-15s %-15s %-15s %s\n";
+    buf_appendf(out, row, "GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG",
+                "OWNER");
+    for (size_t i = 0; i < view->topic_count; i++) {
+        const struct group_topic *topic = &view->topics[i];
+        for (size_t n = 0; n < topic->partition_count; n++) {
+            const struct group_partition *p = &topic->partitions[n];
+            char id[CELL_NUMBER], offset[CELL_NUMBER], end[CELL_NUMBER], lag_text[CELL_NUMBER];
+            int64_t lag = 0;
+            bool lag_known = group_lag(p, &lag);
+            name_number(true, p->partition, id, sizeof id);
+            name_number(p->offset != GROUP_UNKNOWN, p->offset, offset, sizeof offset);
+            name_number(p->log_end != GROUP_UNKNOWN, p->log_end, end, sizeof end);
+            name_number(lag_known, lag, lag_text, sizeof lag_text);
+            buf_appendf(out, row, view->group, topic->name, id, offset, end, lag_text,
+                        p->owner ? p->owner : "none");
         }
     }
 }

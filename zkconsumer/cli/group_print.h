@@ -11,6 +11,10 @@
 void group_print_table(const struct group_view *view, const struct group_problems *problems,
                        struct buf *out);
 
+/* The partitions alone, to the byte as kafka-consumer-groups --zookeeper of Kafka 0.10.0 prints
+ * them (ConsumerGroupCommand.describePartition). */
+void group_print_kafkas(const struct group_view *view, struct buf *out);
+
 /* {"group":..,"exists":..,"members":[{"id":..,"session":"0x..","pattern":..,"subscription":{topic:
  * streams},"error":..}],"partitions":[{"topic":..,"partition":..,"offset":..,"log_end":..,"lag":..,
  * "leader":..,"owner":..,"session":..}],"problems":[{"kind":..,"topic":..,"partition":..,"member":..,

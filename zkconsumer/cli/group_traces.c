@@ -1,47 +1,41 @@
 #include "zkconsumer/cli/group_traces.h"
+#include "zkconsumer/cli/offset_store.h"
 #include "zkconsumer/core/zk/path.h"
-#include <stdlib.h>
 
-#define ANSWERS_BYTES_MAX ((size_t)64 << 20)
-
-static enum zkc_err look(struct zk_reader *r, const char *group, bool deletes, struct arena *arena,
-                         struct group_traces *out, struct why *why)
-{
-    char *ids = zk_path_ids(group), *offsets = zk_path_offsets(group), *all = zk_path_group(group);
-    struct zk_op ops[] = {{.type = ZK_OP_CHILDREN, .path = ids},
-                          {.type = ZK_OP_EXISTS, .path = offsets}};
-    struct zk_result results[2];
-    enum zkc_err err = ids && offsets && all ? ZKC_OK : ZKC_ERR_NOMEM;
-    if (err)
-        why_set(why, "out of memory");
-    else
-        err = zk_reader_run(r, ops, 2, arena, results, why);
-    if (!err) {
-        out->member_count = results[0].zk_rc == ZK_OK ? results[0].children_count : 0;
-        out->has_offsets = results[1].zk_rc == ZK_OK;
-        if (deletes && out->member_count == 0)
-            err = zk_reader_delete_tree(r, all, why);
-    }
-    free(ids);
-    free(offsets);
-    free(all);
-    return err;
+static enum zkc_err delete (struct admin *a, const char *group) {
+    char *all = arena_format(&a->arena, "/consumers/%s", group);
+    return all ? zk_reader_delete_tree(a->zk, all, &a->why) : a->arena.failed;
 }
 
-enum zkc_err group_traces_look(const zkc_conf *conf, const char *group, bool deletes,
-                               int64_t timeout_ms, struct group_traces *out, struct why *why)
+static enum zkc_err look(struct admin *a, const char *group, enum group_traces_use use,
+                         struct group_traces *out)
 {
-    struct zk_reader *r;
-    struct arena arena;
-    *out = (struct group_traces){0};
-    enum zkc_err err =
-        zk_reader_open_with(zkc_conf_get(conf, "zookeeper.connect"),
-                            zkc_conf_get(conf, "zookeeper.auth"), timeout_ms, &r, why);
+    struct zk_result ids, offsets;
+    size_t kept;
+    enum zkc_err err = admin_do(a, ZK_OP_CHILDREN, zk_path_ids(group), BYTES_NULL, &ids);
+    if (!err)
+        err = admin_do(a, ZK_OP_EXISTS, zk_path_offsets(group), BYTES_NULL, &offsets);
     if (err)
         return err;
-    arena_init(&arena, ANSWERS_BYTES_MAX);
-    err = look(r, group, deletes, &arena, out, why);
-    arena_deinit(&arena);
-    zk_reader_close(r);
+    out->member_count = ids.zk_rc == ZK_OK ? ids.children_count : 0;
+    out->has_offsets = offsets.zk_rc == ZK_OK;
+    if (use == GROUP_TRACES_KEEP || out->member_count > 0)
+        return ZKC_OK;
+    if (use == GROUP_TRACES_DELETE_AND_TELL)
+        err = offset_store_tell_kept(a, group, &kept);
+    return err ? err : delete (a, group);
+}
+
+enum zkc_err group_traces_look(const zkc_conf *conf, const char *group, enum group_traces_use use,
+                               int64_t timeout_ms, struct group_traces *out, struct why *why)
+{
+    struct admin a;
+    *out = (struct group_traces){0};
+    enum zkc_err err = admin_open_conf(&a, conf, timeout_ms);
+    if (!err) {
+        err = look(&a, group, use, out);
+        admin_close(&a);
+    }
+    *why = a.why;
     return err;
 }

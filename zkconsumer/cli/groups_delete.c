@@ -80,13 +80,30 @@ static enum zkc_err delete_group(struct admin *a, const char *group, bool is_dry
     return err;
 }
 
-static enum zkc_err delete_and_tell(struct admin *a, const char *group, bool is_dry,
+/* As kafka.admin.ConsumerGroupCommand says it. */
+static void tell_in_kafkas_words(const char *called_as, const char *group, enum outcome outcome)
+{
+    if (outcome == DELETED)
+        report_result(called_as,
+                      "Deleted all consumer group information for group %s in zookeeper.", group);
+    else
+        report_result(called_as, "Delete for group %s failed because %s.", group,
+                      outcome == LIVE ? "its consumers are still active" : "group does not exist");
+}
+
+static enum zkc_err delete_and_tell(struct admin *a, const struct cli_args *args, const char *group,
                                     enum cli_exit *code)
 {
     enum outcome outcome;
+    bool is_dry = cli_args_has(args, DRY_RUN);
     enum zkc_err err = delete_group(a, group, is_dry, &outcome);
     if (err)
         return err;
+    if (args->called_as && !is_dry) {
+        tell_in_kafkas_words(args->called_as, group, outcome);
+        *code = outcome == DELETED ? *code : CLI_PROBLEM;
+        return ZKC_OK;
+    }
     switch (outcome) {
     case DELETED: report_status("group %s %s deleted", group, is_dry ? "would be" : "is"); break;
     case NOT_THERE:
@@ -112,7 +129,18 @@ static bool is_made_up(const char *group)
     return false;
 }
 
-static enum zkc_err delete_made_up(struct admin *a, bool is_dry)
+/* What Kafka keeps stays, and is told. */
+static enum zkc_err tell_kept(struct admin *a, const char *group, enum cli_exit *code)
+{
+    size_t left;
+    enum zkc_err err = offset_store_tell_kept(a, group, &left);
+    if (!err && left)
+        *code = CLI_PROBLEM;
+    return err;
+}
+
+static enum zkc_err delete_made_up(struct admin *a, const struct cli_args *args,
+                                   enum cli_exit *code)
 {
     struct zk_result groups, ids;
     enum cli_exit ignored; /* one that came to life meanwhile is no error here */
@@ -122,25 +150,13 @@ static enum zkc_err delete_made_up(struct admin *a, bool is_dry)
         if (!is_made_up(group))
             continue;
         err = admin_do(a, ZK_OP_CHILDREN, zk_path_ids(group), BYTES_NULL, &ids);
-        if (!err && (ids.zk_rc != ZK_OK || ids.children_count == 0))
-            err = delete_and_tell(a, group, is_dry, &ignored);
+        if (err || (ids.zk_rc == ZK_OK && ids.children_count > 0))
+            continue;
+        err = tell_kept(a, group, code);
+        if (!err)
+            err = delete_and_tell(a, args, group, &ignored);
     }
     return err;
-}
-
-/* Brokers of 0.8.2 have no request that deletes offsets: what Kafka keeps stays, and is told. It is
- * looked for first: the group's nodes say of which topics it may be. */
-static enum zkc_err delete_named(struct admin *a, const char *group, bool is_dry,
-                                 enum cli_exit *code)
-{
-    struct offset_store store;
-    size_t left;
-    offset_store_init_unsaid(&store);
-    enum zkc_err err = offset_store_tell_left(&store, a, group, NULL, 0, &left);
-    offset_store_deinit(&store);
-    if (!err && left)
-        *code = CLI_PROBLEM;
-    return err ? err : delete_and_tell(a, group, is_dry, code);
 }
 
 static enum cli_exit run(const struct cli_args *args)
@@ -148,7 +164,6 @@ static enum cli_exit run(const struct cli_args *args)
     static const char example[] = "zkconsumer groups delete -G billing " EXAMPLE_ZOOKEEPER;
     struct admin a;
     const char *group;
-    bool is_dry = cli_args_has(args, DRY_RUN);
     if ((!cli_args_has(args, CONSOLE) && !report_needs(args, GROUP, example)) ||
         !report_needs(args, ZOOKEEPER, example) || !report_takes_no_operands(args) ||
         !names_check_groups(args, GROUP))
@@ -157,10 +172,13 @@ static enum cli_exit run(const struct cli_args *args)
     if (code != CLI_DONE)
         return code;
     enum zkc_err err = ZKC_OK;
-    for (size_t i = 0; !err && (group = cli_args_value(args, GROUP, i)); i++)
-        err = delete_named(&a, group, is_dry, &code);
+    for (size_t i = 0; !err && (group = cli_args_value(args, GROUP, i)); i++) {
+        err = tell_kept(&a, group, &code);
+        if (!err)
+            err = delete_and_tell(&a, args, group, &code);
+    }
     if (!err && cli_args_has(args, CONSOLE))
-        err = delete_made_up(&a, is_dry);
+        err = delete_made_up(&a, args, &code);
     if (err)
         code = admin_fail(&a, err);
     admin_close(&a);

@@ -30,6 +30,7 @@ struct plan {
     bool is_strategy_given;
     int64_t timeout_ms;
     bool is_json;
+    bool is_kafkas; /* called by Kafka's name: its columns, problems on stderr */
 };
 
 static bool read_plan(const struct cli_args *args, struct plan *plan)
@@ -39,6 +40,7 @@ static bool read_plan(const struct cli_args *args, struct plan *plan)
         .group = cli_args_text(args, GROUP, ""),
         .timeout_ms = OPTION_TIMEOUT_DEFAULT_MS,
         .is_json = cli_args_has(args, JSON),
+        .is_kafkas = args->called_as != NULL,
         .is_strategy_given = cli_args_has(args, STRATEGY),
     };
     if (!cli_args_number(args, TIMEOUT, 1, INT32_MAX, &plan->timeout_ms, text, sizeof text)) {
@@ -96,11 +98,14 @@ static void report_differences(const struct group_view *view)
 }
 
 static enum cli_exit print(const struct group_read *read, const struct group_problems *problems,
-                           bool is_json)
+                           const struct plan *plan)
 {
     struct output out;
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
-    (is_json ? group_print_json : group_print_table)(&read->view, problems, &out.buf);
+    if (plan->is_kafkas)
+        group_print_kafkas(&read->view, &out.buf);
+    else
+        (plan->is_json ? group_print_json : group_print_table)(&read->view, problems, &out.buf);
     enum cli_exit code = output_finish(&out);
     output_deinit(&out);
     return code;
@@ -123,7 +128,9 @@ static enum cli_exit describe(struct zk_reader *r, const struct plan *plan, stru
         report_error("%s", why.text);
         return report_exit_of(err);
     }
-    enum cli_exit code = print(&read, &problems, plan->is_json);
+    enum cli_exit code = print(&read, &problems, plan);
+    for (size_t i = 0; plan->is_kafkas && i < problems.count; i++)
+        report_warning("problem: %s", problems.list[i].text);
     report_missing(&read.view);
     report_differences(&read.view);
     if (read.is_changing)

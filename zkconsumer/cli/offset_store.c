@@ -272,6 +272,15 @@ enum zkc_err offset_store_tell_left(struct offset_store *s, struct admin *a, con
     return err;
 }
 
+enum zkc_err offset_store_tell_kept(struct admin *a, const char *group, size_t *left)
+{
+    struct offset_store store;
+    offset_store_init_unsaid(&store);
+    enum zkc_err err = offset_store_tell_left(&store, a, group, NULL, 0, left);
+    offset_store_deinit(&store);
+    return err;
+}
+
 /* ---- writing ---- */
 
 static int by_place(const void *a, const void *b)

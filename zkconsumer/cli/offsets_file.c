@@ -306,10 +306,13 @@ static enum cli_exit check_runs(struct admin *a, struct offset_store *s,
     size_t left;
     for (size_t i = 0; code == CLI_DONE && i < count; i++) {
         const struct run *r = &runs[i];
+        enum zkc_err err = ZKC_OK;
         if (!args->called_as)
             code = offset_store_check(s, a, r->group, r->topics, r->count);
-        else if (offset_store_tell_left(s, a, r->group, r->topics, r->count, &left))
-            code = admin_fail(a, ZKC_ERR_ZOOKEEPER);
+        else
+            err = offset_store_tell_left(s, a, r->group, r->topics, r->count, &left);
+        if (err)
+            code = admin_fail(a, err);
     }
     return code;
 }

@@ -70,6 +70,7 @@ struct plan {
     int64_t shift;
     bool is_kafkas;    /* by Kafka's words: UpdateOffsetsInZK earliest|latest FILE TOPIC */
     const char *topic; /* of that form */
+    bool is_table;     /* called as kafka-consumer-groups, which prints columns */
     char *file_group, *file_connect; /* owned; from its file */
     struct offset_store store;
     bool is_kept; /* the store has been read: Kafka keeps offsets, or may */
@@ -179,6 +180,7 @@ static bool read_ours(struct plan *plan, const struct cli_args *args)
     }
     plan->group = cli_args_text(args, GROUP, "");
     plan->connect = cli_args_text(args, ZOOKEEPER, "");
+    plan->is_table = args->called_as != NULL;
     return names_check_topics(args, TOPIC);
 }
 
@@ -312,6 +314,9 @@ static enum zkc_err write_moves(struct admin *a, const struct plan *plan,
         if (plan->is_kafkas)
             buf_appendf(&out->buf, "updating partition %d with new offset: %" PRId64 "\n",
                         m->partition, m->to);
+        else if (plan->is_table)
+            buf_appendf(&out->buf, "%-30s %-30s %-10d %-15" PRId64 "\n", plan->group, m->topic,
+                        m->partition, m->to);
         else
             buf_appendf(&out->buf, "%s:%d:%" PRId64 "\n", m->topic, m->partition, m->to);
         report_status("[%s,%d] from %" PRId64 " to %" PRId64, m->topic, m->partition, m->from,
@@ -333,6 +338,9 @@ static enum zkc_err reset(struct admin *a, const struct plan *plan, const struct
         err = find_moves(a, plan, topics[i], &all[i].list, &all[i].count);
     if (!err && !cli_args_has(args, DRY_RUN))
         err = commit(a, plan, all, topic_count);
+    if (!err && plan->is_table) /* ConsumerGroupCommand.printOffsetsToReset */
+        buf_appendf(&out->buf, "\n%-30s %-30s %-10s %-15s\n", "GROUP", "TOPIC", "PARTITION",
+                    "NEW-OFFSET");
     for (size_t i = 0; !err && i < topic_count; i++)
         err = write_moves(a, plan, args, &all[i], out);
     return err;

@@ -315,7 +315,9 @@ static enum cli_exit delete_group(struct perf *p)
 {
     struct group_traces traces;
     struct why why;
-    enum zkc_err err = group_traces_look(p->conf, p->group, true, ASK_MS, &traces, &why);
+    enum group_traces_use use =
+        p->is_throwaway ? GROUP_TRACES_DELETE : GROUP_TRACES_DELETE_AND_TELL;
+    enum zkc_err err = group_traces_look(p->conf, p->group, use, ASK_MS, &traces, &why);
     if (err)
         return fail(err, why.text);
     if (traces.member_count == 0)

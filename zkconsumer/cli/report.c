@@ -63,6 +63,20 @@ void report_error(const char *fmt, ...)
     va_end(args);
 }
 
+void report_result(const char *called_as, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    if (called_as) {
+        vprintf(fmt, args);
+        putchar('\n');
+        fflush(stdout);
+    } else if (level_now >= REPORT_NORMAL) {
+        write_line("% ", fmt, args);
+    }
+    va_end(args);
+}
+
 enum cli_exit report_exit_of(enum zkc_err err)
 {
     switch (err) {

@@ -28,6 +28,10 @@ void report_warning(const char *fmt, ...) ZKC_PRINTF(1, 2);
 /* "% ERROR: text", whatever the level. */
 void report_error(const char *fmt, ...) ZKC_PRINTF(1, 2);
 
+/* What a command has done: "% text", or, under a name of Kafka's (`called_as` of its arguments),
+ * the text on stdout, where Kafka's tools say it. */
+void report_result(const char *called_as, const char *fmt, ...) ZKC_PRINTF(2, 3);
+
 /* The exit code for an error of the library. */
 enum cli_exit report_exit_of(enum zkc_err err);
 

@@ -50,7 +50,9 @@ const struct cli_command command_run_class = {
     .summary = "Kafka's tools by the names of their classes",
     .synopsis = "CLASS [OPTION ...]",
     .description = "Starts a tool of Kafka's by the name of its class, with Kafka's options and "
-                   "output. Each is a command of zkconsumer:\n"
+                   "output. Each is a command of zkconsumer, or a link:\n"
+                   "kafka.admin.ConsumerGroupCommand: kafka-consumer-groups\n"
+                   "kafka.admin.TopicCommand: kafka-topics\n"
                    "kafka.tools.ConsoleConsumer: zkconsumer consume\n"
                    "kafka.tools.ConsumerOffsetChecker: zkconsumer offsets check\n"
                    "kafka.tools.ConsumerPerformance: zkconsumer perf consume\n"

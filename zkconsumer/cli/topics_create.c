@@ -9,10 +9,14 @@
 #include "zkconsumer/core/zk/path.h"
 #include <stdlib.h>
 
-enum { ZOOKEEPER, TOPIC, TIMEOUT, HELP, PARTITIONS, REPLICATION, CONFIG, CREATE_OPTIONS };
+enum { ZOOKEEPER, TOPIC, TIMEOUT, HELP, IF, PARTITIONS, REPLICATION, CONFIG, CREATE_OPTIONS };
 enum { ADD_OPTIONS = REPLICATION, DELETE_OPTIONS = PARTITIONS };
 
 #define PARTITIONS_MAX 100000
+#define OPTION_IF_EXISTS                                                                           \
+    {                                                                                              \
+        "if-exists", 0, NULL, false, "No such topic is no error."                                  \
+    }
 #define OPTION_TOPIC                                                                               \
     {                                                                                              \
         "topic", 't', "TOPIC", false, "The topic's name."                                          \
@@ -23,6 +27,7 @@ static const struct cli_option create_options[CREATE_OPTIONS] = {
     [TOPIC] = OPTION_TOPIC,
     [TIMEOUT] = OPTION_TIMEOUT,
     [HELP] = OPTION_HELP,
+    [IF] = {"if-not-exists", 0, NULL, false, "A topic that is there already is no error."},
     [PARTITIONS] = {"partitions", 'p', "N", false, "How many partitions. Default: 1."},
     [REPLICATION] = {"replication-factor", 'r', "N", false,
                      "How many brokers hold each partition. Default: 1."},
@@ -36,15 +41,14 @@ static const struct cli_option add_options[ADD_OPTIONS] = {
     [TOPIC] = OPTION_TOPIC,
     [TIMEOUT] = OPTION_TIMEOUT,
     [HELP] = OPTION_HELP,
+    [IF] = OPTION_IF_EXISTS,
     [PARTITIONS] = {"partitions", 'p', "N", false,
                     "How many partitions there shall be, all together."},
 };
 
 static const struct cli_option delete_options[DELETE_OPTIONS] = {
-    [ZOOKEEPER] = OPTION_ZOOKEEPER,
-    [TOPIC] = OPTION_TOPIC,
-    [TIMEOUT] = OPTION_TIMEOUT,
-    [HELP] = OPTION_HELP,
+    [ZOOKEEPER] = OPTION_ZOOKEEPER, [TOPIC] = OPTION_TOPIC,  [TIMEOUT] = OPTION_TIMEOUT,
+    [HELP] = OPTION_HELP,           [IF] = OPTION_IF_EXISTS,
 };
 
 static bool read_count(const struct cli_args *args, size_t option, int64_t max, int64_t *out)
@@ -115,9 +119,10 @@ static enum zkc_err write_topic(struct admin *a, const char *topic, const struct
     return err;
 }
 
-static enum cli_exit create(struct admin *a, const char *topic, int64_t partitions,
+static enum cli_exit create(struct admin *a, const struct cli_args *args, int64_t partitions,
                             int64_t replication, struct bytes config)
 {
+    const char *topic = cli_args_text(args, TOPIC, "");
     struct zk_topic t;
     bool exists;
     enum zkc_err err = admin_read_topic(a, topic, &t, &exists);
@@ -128,11 +133,13 @@ static enum cli_exit create(struct admin *a, const char *topic, int64_t partitio
     zk_topic_deinit(&t);
     if (err)
         return admin_fail(a, err);
+    if (exists && cli_args_has(args, IF))
+        return CLI_DONE;
     if (exists) {
         report_error("topic %s exists already", topic);
         return CLI_FAILED;
     }
-    report_status("Created topic \"%s\".", topic);
+    report_result(args->called_as, "Created topic \"%s\".", topic);
     return CLI_DONE;
 }
 
@@ -156,8 +163,7 @@ static enum cli_exit run_create(const struct cli_args *args)
         read_count(args, REPLICATION, 1000, &replication) && append_config(args, &config)) {
         code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
         if (code == CLI_DONE) {
-            code = create(&a, cli_args_text(args, TOPIC, ""), partitions, replication,
-                          buf_bytes(&config));
+            code = create(&a, args, partitions, replication, buf_bytes(&config));
             admin_close(&a);
         }
     }
@@ -200,12 +206,17 @@ static enum zkc_err check_total(struct admin *a, const char *topic, const struct
     return ZKC_OK;
 }
 
-static enum cli_exit add_partitions(struct admin *a, const char *topic, int64_t total)
+static enum cli_exit add_partitions(struct admin *a, const struct cli_args *args, int64_t total)
 {
+    const char *topic = cli_args_text(args, TOPIC, "");
     struct zk_topic t;
     bool found;
     enum zkc_err err = admin_read_topic(a, topic, &t, &found);
     size_t old = t.partition_count;
+    if (!err && !found && cli_args_has(args, IF)) {
+        zk_topic_deinit(&t);
+        return CLI_DONE;
+    }
     if (!err)
         err = check_total(a, topic, &t, total);
     if (!err)
@@ -216,6 +227,13 @@ static enum cli_exit add_partitions(struct admin *a, const char *topic, int64_t 
     zk_topic_deinit(&t);
     if (err)
         return admin_fail(a, err);
+    if (args->called_as) {
+        report_result(args->called_as,
+                      "WARNING: If partitions are increased for a topic that has a key, the "
+                      "partition logic or ordering of the messages will be affected");
+        report_result(args->called_as, "Adding partitions succeeded!");
+        return CLI_DONE;
+    }
     report_status("Adding partitions succeeded: topic \"%s\" has %lld now, had %zu.", topic,
                   (long long)total, old);
     report_status("If messages have keys, their order in partitions is affected.");
@@ -234,19 +252,22 @@ static enum cli_exit run_add(const struct cli_args *args)
     enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
     if (code != CLI_DONE)
         return code;
-    code = add_partitions(&a, cli_args_text(args, TOPIC, ""), total);
+    code = add_partitions(&a, args, total);
     admin_close(&a);
     return code;
 }
 
 /* ---- delete ---- */
 
-static enum cli_exit mark_deleted(struct admin *a, const char *topic)
+static enum cli_exit mark_deleted(struct admin *a, const struct cli_args *args)
 {
+    const char *topic = cli_args_text(args, TOPIC, "");
     struct zk_topic t;
     bool found, exists = false;
     enum zkc_err err = admin_read_topic(a, topic, &t, &found);
     zk_topic_deinit(&t);
+    if (!err && !found && cli_args_has(args, IF))
+        return CLI_DONE;
     if (!err && !found) {
         report_error("there is no topic %s", topic);
         return CLI_FAILED;
@@ -255,9 +276,15 @@ static enum cli_exit mark_deleted(struct admin *a, const char *topic)
         err = admin_create(a, zk_path_delete_topic(topic), bytes_of("", 0), &exists);
     if (err)
         return admin_fail(a, err);
-    report_status("Topic %s is marked for deletion%s.", topic, exists ? " already" : "");
-    report_status("This has no effect where brokers have delete.topic.enable=false (the default "
-                  "before Kafka 1.0).");
+    report_result(args->called_as, "Topic %s is %smarked for deletion.", topic,
+                  exists ? "already " : "");
+    if (args->called_as && !exists)
+        report_result(args->called_as, "Note: This will have no impact if delete.topic.enable is "
+                                       "not set to true.");
+    else if (!args->called_as)
+        report_status(
+            "This has no effect where brokers have delete.topic.enable=false (the default "
+            "before Kafka 1.0).");
     return CLI_DONE;
 }
 
@@ -269,7 +296,7 @@ static enum cli_exit run_delete(const struct cli_args *args)
     enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
     if (code != CLI_DONE)
         return code;
-    code = mark_deleted(&a, cli_args_text(args, TOPIC, ""));
+    code = mark_deleted(&a, args);
     admin_close(&a);
     return code;
 }

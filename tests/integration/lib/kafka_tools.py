@@ -9,9 +9,10 @@ Ran = collections.namedtuple("Ran", "code out err")
 
 
 def kafkas(name, *words, version=versions.LEGACY, timeout_s=120, stdin=b""):
-    """kafka.tools.<name> of the real jars, without a log."""
+    """kafka.tools.<name>, or a class by its whole name, of the real jars, without a log."""
     jars.require(version)
-    done = subprocess.run(java.command(jars.classpath(version), "kafka.tools." + name, *map(str, words)),
+    done = subprocess.run(java.command(jars.classpath(version), name if "." in name else "kafka.tools." + name,
+                                       *map(str, words)),
                           input=stdin, capture_output=True, timeout=timeout_s, check=False)
     err = "".join(line for line in done.stderr.decode("utf-8", "replace").splitlines(True)
                   if "log4j" not in line and "SLF4J" not in line)

@@ -407,6 +407,16 @@ static void test_printed(void **state)
                         "problem: member g_odd cannot be read: no \"JSON\"\n"
                         "problem: [t,10] has no owner\n");
     buf_clear(&out);
+    group_print_kafkas(&view, &out);
+    assert_string_equal(
+        buf_text(&out),
+        "GROUP                          TOPIC                          PARTITION  CURRENT-OFFSET  "
+        "LOG-END-OFFSET  LAG             OWNER\n"
+        "g                              t                              0          10              "
+        "12              2               g_a-0\n"
+        "g                              t                              10         unknown         "
+        "1234567890      unknown         none\n");
+    buf_clear(&out);
     group_print_json(&view, &problems, &out);
     assert_string_equal(
         buf_text(&out),
