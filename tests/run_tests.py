@@ -22,7 +22,9 @@ AGAIN_AT_MOST = 5  # live tests of one build that failed and are run once more
 # once, in the sanitized gcc build; the others run what depends on the compiler and the sanitizer.
 LIVE = r"^integration\.[^.]+\."
 # Pure code that computes for long: many seeds, planted bugs. It runs optimised; a few seeds run in each build.
-SEEDS = r"^unit\.(sim_safe|sim_chaos|planted_bugs|formulas)_test$|^sim\.(seeds|hash)$|^unit\.sim_bench\.runs$"
+SEEDS = r"^unit\.(sim_safe|sim_chaos|planted_bugs|formulas)_test$|^sim\.(seeds|hash|ablations)$|^unit\.sim_bench\.runs$"
+# The same, of which the sanitized builds have parts even in the long tier: there it takes half an hour.
+PAGES = r"^sim\.ablations$"
 # What is the same in every build: it runs programs only.
 ONCE = LIVE + r"|^sim\.(stories|golden_stories)$|^docs\."
 # The same under valgrind takes minutes: long tier.
@@ -38,9 +40,9 @@ PLANS = {
                 ("clang", ["quick", "default"], ONCE + "|" + SEEDS),
                 ("tsan", ["quick"], ONCE + "|" + SEEDS + "|" + PURE),
                 ("release", ["quick", "default"], ONCE + "|" + VALGRIND)],
-    "long": [("dev", ["quick", "default", "long"], None),
-             ("clang", ["quick", "default", "long"], ONCE),
-             ("tsan", ["quick", "default", "long"], PRODUCING),
+    "long": [("dev", ["quick", "default", "long"], PAGES),
+             ("clang", ["quick", "default", "long"], ONCE + "|" + PAGES),
+             ("tsan", ["quick", "default", "long"], PRODUCING + "|" + PAGES),
              ("release", ["quick", "default", "long"], None)],
 }
 LEFT_OUT = {
