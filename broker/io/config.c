@@ -79,7 +79,7 @@ static const struct key keys[] = {
     KEY(KEY_TEXT, "zookeeper.connect", NULL, zookeeper_connect,
         "ZooKeeper's servers, host:port by comma, with an optional /path behind the last."),
     KEY(KEY_TEXT, "zookeeper.auth", NULL, zookeeper_auth,
-        "Credentials for znodes that an ACL protects, " ZK_AUTH_FORM "."),
+        "Credentials for znodes that an ACL protects, " ZK_AUTH_FORM " (not Kafka's)."),
     INTEGER("zookeeper.session.timeout.ms", "6000", zookeeper_session_timeout_ms, 1, INT_MAX32,
             "How long after a crash the broker counts as alive."),
     INTEGER("zookeeper.connection.timeout.ms", "6000", zookeeper_connection_timeout_ms, 1,
@@ -236,6 +236,23 @@ static const struct key keys[] = {
 const struct config_doc *config_doc(size_t index)
 {
     return index < ARRAY_LEN(keys) ? &keys[index].doc : NULL;
+}
+
+void config_type(size_t index, char *out, size_t size)
+{
+    const struct key *key = &keys[index];
+    switch (key->type) {
+    case KEY_INTEGER:
+        snprintf(out, size, "integer: %" PRId64 " .. %" PRId64, key->min, key->max);
+        break;
+    case KEY_BOOLEAN: snprintf(out, size, "boolean: true, false"); break;
+    case KEY_TEXT: snprintf(out, size, "text"); break;
+    case KEY_LIST: snprintf(out, size, "folders"); break;
+    case KEY_POLICY: snprintf(out, size, "word: delete, compact"); break;
+    case KEY_LEVEL: snprintf(out, size, "word: ERROR, WARN, INFO, DEBUG"); break;
+    case KEY_OFF: snprintf(out, size, "boolean: false only"); break;
+    case KEY_IDLE: snprintf(out, size, "anything"); break;
+    }
 }
 
 struct reader {

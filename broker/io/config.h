@@ -85,4 +85,7 @@ struct config_doc {
 };
 const struct config_doc *config_doc(size_t index);
 
+/* What may be given for it, in words: "integer: 0 .. 65535". */
+void config_type(size_t index, char *out, size_t size);
+
 #endif

@@ -1,8 +1,5 @@
-/* Writes docs/configuration.md from the table of keys; with the name of that file, compares instead
- * and fails where they differ, so that the page cannot fall behind. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* Writes docs/configuration.md from the table of keys. */
+#include "tests/support/doc_page.h"
 #include <zkconsumer/conf.h>
 
 static const char intro[] =
@@ -42,32 +39,11 @@ static const char intro[] =
     "\n"
     "## Keys\n";
 
-/* Lines of about a hundred columns. */
-static void print_wrapped(FILE *out, const char *text)
-{
-    size_t column = 0;
-    while (*text) {
-        size_t len = strcspn(text, " ");
-        if (column && column + 1 + len > 100) {
-            fputc('\n', out);
-            column = 0;
-        } else if (column) {
-            fputc(' ', out);
-            column++;
-        }
-        fwrite(text, 1, len, out);
-        column += len;
-        text += len;
-        text += strspn(text, " ");
-    }
-    fputc('\n', out);
-}
-
 static void print_key(const struct zkc_conf_key *key, void *user)
 {
     FILE *out = user;
     fprintf(out, "\n### `%s`\n\n", key->name);
-    print_wrapped(out, key->text);
+    doc_page_wrapped(out, key->text);
     fprintf(out, "\n- %s: %s\n", key->type, key->range);
     if (key->default_value[0] == '=')
         fprintf(out, "- default: the value of `%s`\n", key->default_value + 2);
@@ -79,39 +55,13 @@ static void print_key(const struct zkc_conf_key *key, void *user)
         fprintf(out, "- also: %s\n", key->aliases);
 }
 
-static int compare(FILE *page, const char *path)
+static void write_page(FILE *out)
 {
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        perror(path);
-        return 1;
-    }
-    rewind(page);
-    char want[512], got[512];
-    for (int line = 1;; line++) {
-        char *w = fgets(want, sizeof want, page);
-        char *g = fgets(got, sizeof got, file);
-        if (!w && !g)
-            break;
-        if (!w || !g || strcmp(w, g)) {
-            fprintf(stderr, "%s:%d: is\n%sand should be\n%swrite it anew: configuration_doc > %s\n",
-                    path, line, g ? g : "(the end)\n", w ? w : "(the end)\n", path);
-            fclose(file);
-            return 1;
-        }
-    }
-    fclose(file);
-    return 0;
+    fputs(intro, out);
+    zkc_conf_describe(print_key, out);
 }
 
 int main(int argc, char **argv)
 {
-    FILE *page = argc > 1 ? tmpfile() : stdout;
-    if (!page) {
-        perror("tmpfile");
-        return 1;
-    }
-    fputs(intro, page);
-    zkc_conf_describe(print_key, page);
-    return argc > 1 ? compare(page, argv[1]) : 0;
+    return doc_page_main(argc, argv, write_page);
 }
