@@ -246,6 +246,17 @@ static void end_belief(struct check *c, struct pair *x)
     pair_recount(c, x);
 }
 
+/* One claim may be begun several times: it was stopped, lost its connection before it was released,
+ * and is wanted again. The answer to a commit of before then tells of an offset below. */
+static void begin_at(struct check *c, struct pair *x, int64_t start)
+{
+    bool goes_on = c->members[x->member].is_safe && x->has_begun;
+    if (!goes_on || start < x->start)
+        x->start = start;
+    x->next = start;
+    x->has_begun = true;
+}
+
 static void take_own_begin(struct check *c, const struct trace_event *e)
 {
     struct pair *x = pair_of(c, e->m, e->own.p);
@@ -262,14 +273,14 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
     x->fetching = x->has_fetched = false;
     x->since_ns = e->t_ns;
     x->since_gs = e->gs;
-    x->start = x->next = e->own.offset >= 0 ? e->own.offset : -1;
+    begin_at(c, x, e->own.offset >= 0 ? e->own.offset : -1);
     x->reached = x->moved_to = -1;
     x->pending_count = 0;
     struct partition *p = &c->partitions[x->partition];
     p->floor_asked = -1;
     p->is_of_before = false;
-    if (x->start >= 0 && (p->floor < 0 || x->start < p->floor))
-        p->floor = x->start;
+    if (x->next >= 0 && (p->floor < 0 || x->next < p->floor))
+        p->floor = x->next;
     pair_recount(c, x);
 }
 
@@ -287,6 +298,8 @@ static void take_moved(struct check *c, const struct trace_event *e)
     x->next = e->moved.offset;
     if (x->moved_to < 0 || e->moved.offset < x->moved_to)
         x->moved_to = e->moved.offset;
+    if (e->moved.offset < x->start)
+        x->start = e->moved.offset;
     if (p->floor < 0 && p->committed < 0)
         p->floor = e->moved.offset;
     else if (p->floor_asked < 0 || e->moved.offset < p->floor_asked)

@@ -268,7 +268,7 @@ static void take_claim(struct check *c, const struct trace_event *e)
     struct pair *x = safe_pair(c, e->m, e->claim.p);
     if (!x || strcmp(e->claim.rc, "ok") != 0)
         return;
-    x->has_been_given = false;
+    x->has_been_given = x->has_begun = false;
     x->read_most = x->read_stored = -1;
 }
 

@@ -35,7 +35,7 @@ struct pair {
     bool had_belief;
     uint64_t since_ns, fetch_since_ns;
     uint64_t since_gs;
-    int64_t start;    /* -1: not known */
+    int64_t start;    /* of a member in safe mode: the lowest since it claimed; -1: not known */
     int64_t next;     /* the offset to be delivered next; -1: not known */
     int64_t reached;  /* by deliveries before the position was moved; -1: it was not */
     int64_t moved_to; /* the lowest place since the belief began; -1: none */
@@ -50,6 +50,7 @@ struct pair {
     uint32_t usurper;
     bool is_wanted;      /* by the last decision */
     bool is_drained;     /* since the belief ended */
+    bool has_begun;      /* a belief, since it claimed */
     bool has_been_given; /* something was handed out since the belief began */
     int64_t read_most;   /* the largest offset that it has read since it claimed; -1: none */
     int64_t read_stored; /* the same, of what Kafka keeps */

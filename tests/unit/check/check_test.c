@@ -465,6 +465,49 @@ static void test_a_session_before_the_start(void **state)
     }
 }
 
+/* A commit is not before the start: of the first of those that one claim had; a new claim has its
+ * own. */
+static void test_starts_of_one_claim(void **state)
+{
+    static const struct topic_partition p = {"t", 0};
+    static const struct {
+        const char *mode;
+        bool claims_again;
+        int64_t again_from, committed;
+        uint64_t found;
+    } cases[] = {
+        {"zookeeper:safe", false, 9, 5, 0}, /* answered late */
+        {"zookeeper:safe", false, 9, 3, 1},   {"zookeeper:safe", true, 9, 5, 1},
+        {"zookeeper:safe", true, 9, 9, 0},    {"zookeeper:safe", false, 2, 2, 0},
+        {"zookeeper:compat", false, 9, 5, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct trace_event events[] = {
+            {.type = TRACE_RUN, .run = {.mode = cases[i].mode}},
+            {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, cases[i].mode, false}},
+            {.type = TRACE_CLAIM, .claim = {.p = p, .rc = "ok"}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, 4, ""}},
+            {.type = TRACE_OWN_END, .own = {p, 9, "release"}},
+            {.type = TRACE_CLAIM, .claim = {.p = p, .rc = cases[i].claims_again ? "ok" : "exists"}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, cases[i].again_from, ""}},
+            {.type = TRACE_COMMIT, .offset = {.p = p, .offset = cases[i].committed, .rc = "ok"}},
+        };
+        struct check *c = check_new(NULL);
+        for (size_t k = 0; k < ARRAY_LEN(events); k++) {
+            events[k].src = "m1";
+            events[k].m = k ? "m1" : NULL;
+            events[k].gs = events[k].seq = k;
+            check_take(&events[k], c);
+        }
+        assert_int_equal(check_finish(c), ZKC_OK);
+        struct check_result c5 = check_result(c, CHECK_C5);
+        if (!c5.checked || c5.found != cases[i].found)
+            fail_msg("%zu: C5 %" PRIu64 " (%s)", i, c5.found, c5.first ? c5.first : "");
+        check_free(c);
+    }
+}
+
 /* Offsets in Kafka: from the lease's first moment to its end, never back, and before the release;
  * but what is carried out late binds nobody. The session is 0x33; its lease runs to 100 s. */
 static void test_stores(void **state)
@@ -728,6 +771,7 @@ int main(void)
         cmocka_unit_test(test_waits_for_its_own_node),
         cmocka_unit_test(test_made_again),
         cmocka_unit_test(test_a_session_before_the_start),
+        cmocka_unit_test(test_starts_of_one_claim),
         cmocka_unit_test(test_stores),
         cmocka_unit_test(test_multi_and_sync),
         cmocka_unit_test(test_no_memory),
