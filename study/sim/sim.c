@@ -112,6 +112,8 @@ static const char *cause_kind(const struct zk_txn *x, const struct zk_part *p,
     case TRACE_CLASS_ID:
         if (p->what == ZK_DO_CREATE)
             return "join";
+        if (p->what == ZK_DO_SET)
+            return NULL; /* a member in safe mode writes its own anew */
         if (x->what != ZK_DO_CLOSE)
             return "leave"; /* deleted by hand */
         if (x->origin >= 0)

@@ -3,7 +3,7 @@
 #include "tests/unit/group/zk_safe_world.h"
 #include "tests/unit/test.h"
 
-#define CLAIM_0  "multi create owners/t/0 = g_m-0; setData owners/t/0 = g_m-0 v0"
+#define CLAIM_0  "multi create owners/t/0 = g_m-0; setData owners/t/0 = g_m-0 v0; check ids/g_m v0"
 #define OWNER_0  SAFE_OWNERS "0"
 #define OFFSET_0 SAFE_OFFSETS "0"
 
@@ -299,8 +299,70 @@ static void test_resolve_begins_with_a_sync(void **state)
     safe_cut(r.m);
     safe_forget_asked(r.m);
     safe_connect(r.m);
+    assert_int_equal(safe_asked_like(r.m, "owners"), 0); /* the claim may still come true */
+    assert_int_equal(safe_asked_like(r.m, "multi setData ids/g_m v-1"), 1);
+    until(&r, "getData w owners/t/0");
     assert_int_equal(safe_asked_like(r.m, "sync owners/t/0"), 1);
-    assert_int_equal(safe_asked_like(r.m, "getData w owners/t/0"), 1);
+    end(&r);
+}
+
+/* What is lost is held by a server that we have left, and carried out when we have long since
+ * looked, and somebody else has the partition. */
+static void test_what_is_lost_comes_true_late(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    r.w->keeps_zombies = true;
+    until_owned(&r);
+    unwant(&r);
+    until(&r, "delete owners/t/0");
+    safe_cut(r.m);
+    assert_non_null(r.m->zombies);
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_owner(r.w, 0), 0); /* released again */
+    fake_zk_put_ephemeral(r.w->zk, OWNER_0, "h-0", r.other);
+    safe_world_put(r.w, OWNER_0, "h-0"); /* version 1, as a claim of ours has it */
+    while (safe_serve_zombie(r.m))
+        ;
+    assert_int_equal(safe_owner(r.w, 0), r.other);
+    end(&r);
+}
+
+/* Our id node is made again, with the version that the lost claim checks. */
+static void test_a_fence_of_a_node_made_again(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    r.w->keeps_zombies = true;
+    until(&r, "multi create");
+    safe_cut(r.m);
+    safe_connect(r.m);
+    until(&r, "getData w owners/t/0");
+    safe_world_remove(r.w, SAFE_IDS "g_m");
+    safe_world_calm(r.w);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(safe_asked_like(r.m, "multi setData ids/g_m v-1"), 2);
+    assert_int_equal(safe_asked_like(r.m, "check ids/g_m v1"), 1);
+    end(&r);
+}
+
+/* Somebody else has written our registration: nothing is wrong with the partition. */
+static void test_a_check_of_the_fence_that_fails(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    safe_world_put(r.w, SAFE_IDS "g_m", "{}");
+    unwant(&r);
+    calm(&r, (const char *const[]){
+                 "getData w /brokers/topics/t",
+                 "multi create offsets/t/0 = 0; delete owners/t/0 v1; check ids/g_m v0",
+                 "multi setData ids/g_m v-1",
+                 "multi create offsets/t/0 = 0; delete owners/t/0 v1; check ids/g_m v2", NULL});
     end(&r);
 }
 
@@ -645,7 +707,8 @@ static void test_stopped_drained_released(void **state)
     assert_int_equal(safe_asked_like(r.m, "multi"), 0);
     safe_forget_asked(r.m);
     safe_finish(r.m, 0);
-    calm(&r, (const char *const[]){"multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1", NULL});
+    calm(&r, (const char *const[]){
+                 "multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1; check ids/g_m v0", NULL});
     assert_int_equal(safe_owner(r.w, 0), 0);
     end(&r);
 }
@@ -709,8 +772,9 @@ static void test_wanted_again_while_stopped_is_released_first(void **state)
     assert_false(r.m->held[0].is_open);
     safe_forget_asked(r.m);
     safe_finish(r.m, 0);
-    calm(&r, (const char *const[]){"multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1",
-                                   CLAIM_0, "getData offsets/t/0", "exists w owners/t/0", NULL});
+    calm(&r, (const char *const[]){
+                 "multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1; check ids/g_m v0",
+                 CLAIM_0, "getData offsets/t/0", "exists w owners/t/0", NULL});
     end(&r);
 }
 
@@ -921,6 +985,9 @@ int main(void)
         cmocka_unit_test(test_waiting_ends_when_it_is_not_wanted),
         cmocka_unit_test(test_lost_claim_is_resolved),
         cmocka_unit_test(test_resolve_begins_with_a_sync),
+        cmocka_unit_test(test_what_is_lost_comes_true_late),
+        cmocka_unit_test(test_a_fence_of_a_node_made_again),
+        cmocka_unit_test(test_a_check_of_the_fence_that_fails),
         cmocka_unit_test(test_unresolved_claim_is_not_forgotten_when_unwanted),
         cmocka_unit_test(test_lost_read_is_repeated),
         cmocka_unit_test(test_read_that_finds_it_gone),

@@ -272,6 +272,7 @@ static const char *walk(uint64_t seed, unsigned bug, bool tells)
     s.subscription.topic = (char *)(uintptr_t) "t";
     s.config.subscriptions = &s.subscription;
     s.config.bugs = bug;
+    s.w->keeps_zombies = bug ? bug == ZK_SAFE_BUG_UNFENCED : below(&s, 2);
     s.config.poll_limit_ms = seed % 3 ? 8000 : 0;
     s.config.auto_commit_interval_ms = 300 + (int64_t)(seed % 7) * 200;
     s.config.handover_ms = 1000;
@@ -333,9 +334,13 @@ static void test_promises_hold_under_faults(void **state)
 /* Those of the lease need servers that lag behind each other: the simulator has them. To tell a
  * claim by its text does no harm as long as the registration is told by its session. */
 static const unsigned planted[] = {
-    ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION, ZK_SAFE_BUG_CLAIM_BY_TEXT | ZK_SAFE_BUG_REGISTRATION_BY_TEXT,
-    ZK_SAFE_BUG_REGISTRATIONS_BY_NAME, ZK_SAFE_BUG_VIEW_WITHOUT_SELF,
-    ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN,  ZK_SAFE_BUG_RELEASE_BEFORE_DRAIN,
+    ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION,
+    ZK_SAFE_BUG_CLAIM_BY_TEXT | ZK_SAFE_BUG_REGISTRATION_BY_TEXT,
+    ZK_SAFE_BUG_REGISTRATIONS_BY_NAME,
+    ZK_SAFE_BUG_VIEW_WITHOUT_SELF,
+    ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN,
+    ZK_SAFE_BUG_RELEASE_BEFORE_DRAIN,
+    ZK_SAFE_BUG_UNFENCED,
 };
 
 static void test_planted_bugs_are_found(void **state)

@@ -4,7 +4,7 @@
 #include "tests/unit/test.h"
 #include "zkconsumer/core/wire/kafka_error.h"
 
-#define CLAIM_0  "multi create owners/t/0 = g_m-0; setData owners/t/0 = g_m-0 v0"
+#define CLAIM_0  "multi create owners/t/0 = g_m-0; setData owners/t/0 = g_m-0 v0; check ids/g_m v0"
 #define OWNER_0  SAFE_OWNERS "0"
 #define OFFSET_0 SAFE_OFFSETS "0"
 
@@ -577,10 +577,11 @@ static void test_committed_before_the_release(void **state)
         safe_world_calm(r.w);
         safe_expect(r.m, (const char *const[]){"kafka commit 0=1", NULL});
         r.w->is_kafka_silent = false;
-        calm(&r, both ? (const char *const[]){"multi setData offsets/t/0 = 1 v0; "
-                                              "delete owners/t/0 v1",
-                                              NULL}
-                      : (const char *const[]){"multi delete owners/t/0 v1", NULL});
+        calm(&r, both
+                     ? (const char *const[]){"multi setData offsets/t/0 = 1 v0; "
+                                             "delete owners/t/0 v1; check ids/g_m v0",
+                                             NULL}
+                     : (const char *const[]){"multi delete owners/t/0 v1; check ids/g_m v0", NULL});
         assert_int_equal(safe_owner(r.w, 0), 0);
         end(&r);
     }

@@ -880,7 +880,8 @@ void safe_connect(struct safe_member *m)
             open_new(m);
         return;
     }
-    free_messages(&m->zombies); /* once we are attached again, they are refused */
+    if (!m->world->keeps_zombies || !fake_zk_is_open(m->world->zk, m->session))
+        free_messages(&m->zombies); /* once we are attached again, they are refused */
     if (!fake_zk_is_open(m->world->zk, m->session)) {
         fake_zk_client_forget(&m->client);
         m->session = 0;

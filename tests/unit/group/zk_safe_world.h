@@ -106,7 +106,8 @@ struct safe_world {
     bool is_kafka_silent;                /* the offset manager does not answer */
     int16_t kafka_error;                 /* that it answers a fetch or a commit with */
     int64_t stored[SAFE_PARTITIONS_MAX]; /* in Kafka; -1: nothing */
-    bool has_foreigners;                 /* somebody else writes: then less is promised */
+    bool keeps_zombies; /* requests of a lost connection may be carried out after the next attach */
+    bool has_foreigners;    /* somebody else writes: then less is promised */
     bool is_broken_by_plan; /* a bug is planted: what is found is kept, not failed on */
     char broken[256];       /* the first broken promise */
     void (*around_step)(bool begins);

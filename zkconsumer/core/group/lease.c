@@ -11,11 +11,14 @@
 #define PROBES_IN_SESSION 3
 
 static const char *const bug_names[ZK_SAFE_BUG_COUNT] = {
-    "lease-from-receipt",    "lease-from-last-probe", "lease-one-write",
-    "lease-on-read",         "commit-in-new-session", "claim-by-text",
-    "registration-by-text",  "registrations-by-name", "view-without-self",
-    "unresolved-forgotten",  "release-before-drain",  "store-after-lease",
-    "release-before-stored", "error-is-no-offset",    "lease-without-margin",
+    "lease-from-receipt",    "lease-from-last-probe",
+    "lease-one-write",       "lease-on-read",
+    "commit-in-new-session", "claim-by-text",
+    "registration-by-text",  "registrations-by-name",
+    "view-without-self",     "unresolved-forgotten",
+    "release-before-drain",  "store-after-lease",
+    "release-before-stored", "error-is-no-offset",
+    "lease-without-margin",  "unfenced",
 };
 
 const char *zk_safe_bug_name(unsigned number)

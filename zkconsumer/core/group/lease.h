@@ -49,8 +49,9 @@ enum zk_safe_bug {
     ZK_SAFE_BUG_RELEASE_BEFORE_STORED = 1 << 12, /* a release does not wait for Kafka */
     ZK_SAFE_BUG_ERROR_IS_NO_OFFSET = 1 << 13,    /* Kafka's refusal counts as "nothing stored" */
     ZK_SAFE_BUG_LEASE_WITHOUT_MARGIN = 1 << 14,  /* clocks are taken to run alike */
+    ZK_SAFE_BUG_UNFENCED = 1 << 15, /* what is lost is looked up while it may be carried out yet */
 };
-#define ZK_SAFE_BUG_COUNT 15
+#define ZK_SAFE_BUG_COUNT 16
 
 /* The name of the bug of this number, as in --plant: "lease-from-receipt", ... Static. */
 const char *zk_safe_bug_name(unsigned number);

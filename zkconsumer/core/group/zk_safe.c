@@ -248,6 +248,7 @@ static void answer(struct zk_safe *m, const struct safe_sent *sent, const struct
     case OP_WATCH: safe_watched(m, sent, result, out); break;
     case OP_REGISTER:
     case OP_LOOK_ID: safe_registered_answer(m, sent, result, out); break;
+    case OP_FENCE: safe_fence_answer(m, result, out); break;
     case OP_PROBE: safe_probe_answer(m, sent, result, out); break;
     case OP_PARENT:
     case OP_HINT: safe_topic_answer(m, sent, result, out); break;
@@ -498,6 +499,7 @@ static void run(struct zk_safe *m, struct group_outputs *out)
     come_back(m, out);
     safe_run_probes(m, out);
     safe_run_registration(m, out);
+    safe_run_fence(m, out);
     safe_run_rounds(m, out);
     safe_take_stored(m, out);
     safe_run_partitions(m, out);

@@ -54,7 +54,7 @@ static size_t release_ops(struct zk_safe *m, struct safe_partition *p, struct zk
 static void send_batch(struct zk_safe *m, enum safe_op what, struct safe_partition *const *list,
                        size_t count, struct group_outputs *out)
 {
-    struct zk_op *ops = arena_alloc_array(&m->arena, 2 * count, sizeof *ops);
+    struct zk_op *ops = arena_alloc_array(&m->arena, 2 * count + 1, sizeof *ops);
     struct safe_batch *batch = calloc(1, sizeof *batch);
     size_t at = 0, n = 1;
     for (size_t i = 0; ops && batch && n > 0 && i < count; i++) {
@@ -68,7 +68,11 @@ static void send_batch(struct zk_safe *m, enum safe_op what, struct safe_partiti
         put_all_back(m, list, count);
         return;
     }
+    bool is_fenced = what == OP_CLAIM || m->config.release_session;
+    is_fenced = is_fenced && safe_fence_part(m, &ops[at]);
+    at += is_fenced;
     m->releases_open += what == OP_RELEASE;
+    batch->id_version = is_fenced ? m->id_version : -1;
     batch->op = what;
     batch->count = count;
     struct zk_op op = {.type = ZK_OP_MULTI, .parts = ops, .part_count = at};
@@ -204,9 +208,22 @@ static void release_refused(struct zk_safe *m, struct safe_partition *p, bool by
     }
 }
 
+/* Of the partition. */
 static size_t last_part(const struct safe_batch *batch, size_t k, size_t part_count)
 {
-    return (k + 1 < batch->count ? batch->first[k + 1] : part_count) - 1;
+    size_t end = part_count - (batch->id_version >= 0);
+    return (k + 1 < batch->count ? batch->first[k + 1] : end) - 1;
+}
+
+/* Our id node is not as it was: nothing is known to be wrong with any of them. */
+static void fence_refused(struct zk_safe *m, struct safe_batch *batch, int zk_rc)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        put_back(m, batch->partitions[i]);
+    if (zk_rc == ZK_NO_NODE)
+        safe_id_event(m);
+    else
+        safe_want_fence(m, batch);
 }
 
 static void batch_refused(struct zk_safe *m, struct safe_batch *batch,
@@ -220,15 +237,21 @@ static void batch_refused(struct zk_safe *m, struct safe_batch *batch,
                             out);
         return;
     }
+    int zk_rc = answer->parts[part].zk_rc;
+    if (batch->id_version >= 0 && part + 1 == answer->part_count &&
+        (zk_rc == ZK_NO_NODE || zk_rc == ZK_BAD_VERSION)) {
+        fence_refused(m, batch, zk_rc);
+        return;
+    }
     size_t k = owner_of_part(batch, part);
     for (size_t i = 0; i < batch->count; i++)
         if (i != k)
             put_back(m, batch->partitions[i]);
     if (batch->op == OP_CLAIM)
-        claim_refused(m, batch->partitions[k], batch->count - 1, answer->parts[part].zk_rc, out);
+        claim_refused(m, batch->partitions[k], batch->count - 1, zk_rc, out);
     else
         release_refused(m, batch->partitions[k], part == last_part(batch, k, answer->part_count),
-                        answer->parts[part].zk_rc, out);
+                        zk_rc, out);
 }
 
 void safe_batch_answer(struct zk_safe *m, const struct safe_sent *sent,
@@ -238,6 +261,7 @@ void safe_batch_answer(struct zk_safe *m, const struct safe_sent *sent,
     if (batch->op == OP_RELEASE && --m->releases_open == 0)
         safe_poke_all(m); /* what waited for it may be claimed */
     if (!lease_is_answer(answer->zk_rc)) {
+        safe_want_fence(m, batch);
         for (size_t i = 0; i < batch->count; i++)
             safe_op_lost(m, batch->partitions[i]);
     } else if (answer->zk_rc != ZK_OK) {

@@ -29,7 +29,7 @@ void safe_connected(struct zk_safe *m, const struct group_input *in, struct grou
     m->timeout_ms = in->connected.timeout_ms;
     lease_connected(&m->lease, m->now_ms, m->timeout_ms, in->connected.connect_sent_ms, is_new);
     safe_tell_lease(m, out);
-    m->reg_retry_at_ms = m->resend_at_ms = INT64_MIN;
+    m->reg_retry_at_ms = m->fence_retry_at_ms = m->resend_at_ms = INT64_MIN;
     for (size_t i = 0; i < m->partition_count; i++)
         m->partitions[i]->retry_at_ms = INT64_MIN;
     safe_poke_all(m);
@@ -63,6 +63,8 @@ void safe_session_over(struct zk_safe *m, const char *why, struct group_outputs 
     finder_forget_brokers(&m->finder);
     creator_deinit(&m->creator);
     m->reg = REG_NONE;
+    m->id_version_min = 0;
+    m->is_fencing = false;
     m->is_lacking = m->has_acted = m->must_decide = false;
     m->acted_pzxid = INT64_MIN;
     safe_end_audit(m);
@@ -174,9 +176,11 @@ static void forget_views(struct zk_safe *m)
 }
 
 /* `zxid`: of the transaction that has created the node, or later, until it is looked at. */
-static void registered(struct zk_safe *m, int64_t zxid)
+static void registered(struct zk_safe *m, int64_t zxid, int32_t version)
 {
     creator_deinit(&m->creator);
+    m->id_version = version;
+    m->fence_retry_at_ms = INT64_MIN;
     bool is_earlier = zxid < m->registered_zxid; /* the view that was refused may be good */
     m->must_decide = m->must_decide || (is_earlier && m->view && m->is_lacking);
     m->registered_zxid = zxid;
@@ -211,7 +215,7 @@ static void created(struct zk_safe *m, const struct zk_result *answer, struct gr
     }
     bool exists = zk_rc == ZK_NODE_EXISTS;
     if (zk_rc == ZK_OK || (exists && safe_has_bug(m, ZK_SAFE_BUG_REGISTRATION_BY_TEXT)))
-        registered(m, answer->zxid);
+        registered(m, answer->zxid, 0);
     else if (exists)
         retry_registration(m, REG_UNSURE, 0);
     else
@@ -226,9 +230,10 @@ static void looked_at_id(struct zk_safe *m, const struct zk_result *answer,
     if (m->id_lost || !lease_is_answer(answer->zk_rc)) {
         retry_registration(m, REG_UNSURE, m->is_connected ? GROUP_RESEND_MS : 0);
     } else if (by_text || (exists && answer->stat.ephemeral_owner == m->session_id)) {
-        registered(m, answer->stat.czxid);
+        registered(m, answer->stat.czxid, answer->stat.version);
     } else if (exists) {
         m->reg = REG_WAITING;
+        safe_poke_all(m); /* what waited for a registration goes without */
         group_notice(out, 4, "member", ZKC_OK,
                      "%s is registered by another session (0x%" PRIx64
                      "): a former one of ours that has not ended yet, or another process with the "
@@ -250,6 +255,76 @@ void safe_registered_answer(struct zk_safe *m, const struct safe_sent *sent,
         m->id_lost = !lease_is_answer(answer->zk_rc);
     else
         looked_at_id(m, answer, out);
+}
+
+/* ---- the fence before what is lost ---- */
+
+bool safe_is_fenced(const struct zk_safe *m)
+{
+    if (m->reg == REG_OURS)
+        return m->id_version >= m->id_version_min || safe_has_bug(m, ZK_SAFE_BUG_UNFENCED);
+    return m->phase != REGISTERING || m->reg == REG_WAITING;
+}
+
+bool safe_fence_part(const struct zk_safe *m, struct zk_op *op)
+{
+    if (m->reg != REG_OURS || safe_has_bug(m, ZK_SAFE_BUG_UNFENCED))
+        return false;
+    *op = (struct zk_op){.type = ZK_OP_CHECK, .path = m->id_path, .version = m->id_version};
+    return true;
+}
+
+void safe_want_fence(struct zk_safe *m, const struct safe_batch *batch)
+{
+    if (batch->id_version >= m->id_version_min)
+        m->id_version_min = batch->id_version + 1;
+}
+
+/* One write does, but for a node that was deleted and that we have made again: it has to go beyond
+ * all versions that were checked before. */
+void safe_run_fence(struct zk_safe *m, struct group_outputs *out)
+{
+    if (!m->is_connected || m->phase >= CLOSING || m->is_fencing || safe_is_fenced(m) ||
+        m->reg != REG_OURS || m->now_ms < m->fence_retry_at_ms)
+        return;
+    size_t count = (size_t)(m->id_version_min - m->id_version);
+    if (count > SAFE_BATCH_MAX)
+        count = SAFE_BATCH_MAX;
+    struct zk_op *parts = arena_alloc_array(&m->arena, count, sizeof *parts);
+    if (!parts || !safe_can_send(m, 1)) {
+        m->fence_retry_at_ms = m->now_ms + GROUP_RESEND_MS;
+        safe_wake(m, m->fence_retry_at_ms);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        parts[i] = (struct zk_op){.type = ZK_OP_SET,
+                                  .path = m->id_path,
+                                  .data = buf_bytes(&m->registration),
+                                  .version = ZK_ANY_VERSION};
+    m->is_fencing = true;
+    struct zk_op op = {.type = ZK_OP_MULTI, .parts = parts, .part_count = count};
+    safe_send(m, (struct safe_sent){.op = OP_FENCE}, &op, out);
+}
+
+void safe_fence_answer(struct zk_safe *m, const struct zk_result *answer, struct group_outputs *out)
+{
+    m->is_fencing = false;
+    if (m->reg != REG_OURS)
+        return; /* it was deleted meanwhile, and is looked at */
+    if (answer->zk_rc == ZK_OK) {
+        m->id_version = answer->parts[answer->part_count - 1].stat.version;
+    } else if (answer->zk_rc == ZK_NO_NODE) {
+        safe_id_event(m);
+    } else {
+        bool lost = !lease_is_answer(answer->zk_rc);
+        if (!lost)
+            group_notice(out, 3, "member", ZKC_ERR_ZOOKEEPER,
+                         "writing %s is refused: %s (%d); trying again in %d ms", m->id_path,
+                         zk_rc_name(answer->zk_rc), answer->zk_rc, SAFE_REFUSED_MS);
+        m->fence_retry_at_ms = m->now_ms + (lost ? GROUP_RESEND_MS : SAFE_REFUSED_MS);
+        safe_wake(m, m->fence_retry_at_ms);
+    }
+    safe_poke_all(m);
 }
 
 /* ---- probes of the lease ---- */

@@ -424,6 +424,8 @@ static void act_free(struct zk_safe *m, struct safe_partition *p, struct group_o
     bool waits = !p->is_called && (p->topic->hint != HINT_NONE || safe_holds_claims(m));
     if (m->phase != IN || waits || p->topic->owners != PARENT_THERE || !may_send(m, p))
         return;
+    if (!p->is_taken && !safe_is_fenced(m))
+        return;
     p->is_called = false;
     if (p->is_taken) {
         safe_set_state(m, p, LOOKING);
@@ -542,7 +544,7 @@ static void act_stopped(struct zk_safe *m, struct safe_partition *p, struct grou
         return;
     if (p->unsure_offset) {
         send_reads(m, p, OP_REREAD, out);
-    } else if (over && p->topic->offsets == PARENT_THERE) {
+    } else if (over && p->topic->offsets == PARENT_THERE && safe_is_fenced(m)) {
         begin_op(p, OP_RELEASE, 1);
         safe_set_state(m, p, RELEASING);
         safe_add_release(m, p, out);
@@ -573,7 +575,7 @@ static void act(struct zk_safe *m, struct safe_partition *p, struct group_output
         break;
     case WAITING: act_waiting(m, p, out); break;
     case UNSURE:
-        if (may_send(m, p))
+        if (may_send(m, p) && (p->unsure_of == OP_NONE || safe_is_fenced(m)))
             send_reads(m, p, OP_RESOLVE, out);
         break;
     case HELD: act_held(m, p, out); break;

@@ -64,6 +64,7 @@ enum safe_op {
     /* of the member */
     OP_REGISTER,
     OP_LOOK_ID, /* sync, exists with a watch */
+    OP_FENCE,   /* rewrites the registration: see safe_is_fenced() */
     OP_PROBE,
     OP_PARENT, /* a parent of owner or offset nodes */
     OP_HINT,   /* children of owners/<topic>: what is taken */
@@ -177,6 +178,7 @@ struct safe_batch {
     size_t count;
     struct safe_partition *partitions[SAFE_BATCH_MAX];
     uint16_t first[SAFE_BATCH_MAX]; /* part of the transaction at which the partition begins */
+    int32_t id_version;             /* that its last part checks; -1: it has no such part */
 };
 
 /* An operation under way. */
@@ -228,6 +230,10 @@ struct zk_safe {
     enum safe_found id_found;
     bool id_lost;
     int64_t reg_retry_at_ms;
+    int32_t id_version;     /* REG_OURS: of the own id node */
+    int32_t id_version_min; /* that claims and releases may check: none that is lost has it */
+    bool is_fencing;
+    int64_t fence_retry_at_ms;
 
     struct arena arena; /* of the step */
     uint32_t seq;
@@ -243,7 +249,7 @@ struct zk_safe {
     int64_t decide_at_ms;
     int64_t acted_pzxid;
     int64_t registered_zxid; /* a view of before is not acted on */
-    bool has_acted; /* in this session */
+    bool has_acted;          /* in this session */
     enum assign_strategy strategy;
     uint64_t disagreement;       /* hash of the members that disagree, as last told */
     uint64_t without_rendezvous; /* hash of the first that does not know it, as last told */
@@ -330,6 +336,27 @@ void safe_registered_answer(struct zk_safe *m, const struct safe_sent *sent,
                             const struct zk_result *answer, struct group_outputs *out);
 void safe_probe_answer(struct zk_safe *m, const struct safe_sent *sent,
                        const struct zk_result *answer, struct group_outputs *out);
+
+/* A claim or a release whose outcome is unknown may be carried out at any time while the session
+ * lives, also when we are attached elsewhere: a server that cannot reach the leader may hold it,
+ * with a later attach right behind it that we have given up, and the leader takes notice of that
+ * one first. (LearnerHandler.run: REVALIDATE is done at once, a request waits in the queue of
+ * PrepRequestProcessor, which then finds the session where it was sent from.) So each of these
+ * transactions checks the version of our id node, and before the outcome is looked up we write that
+ * node anew: from then on what is lost can only be refused.
+ *
+ * Whether that is so: nothing that is lost can be carried out any more, as far as it can be had.
+ * While somebody else has our id it cannot. */
+bool safe_is_fenced(const struct zk_safe *m);
+
+/* The check of claims and releases; false: they go without, our id node is not there. */
+bool safe_fence_part(const struct zk_safe *m, struct zk_op *op);
+
+/* This transaction is lost, or the id node had another version. */
+void safe_want_fence(struct zk_safe *m, const struct safe_batch *batch);
+void safe_fence_answer(struct zk_safe *m, const struct zk_result *answer,
+                       struct group_outputs *out);
+void safe_run_fence(struct zk_safe *m, struct group_outputs *out);
 
 /* Sends what registration and lease need. */
 void safe_run_registration(struct zk_safe *m, struct group_outputs *out);
