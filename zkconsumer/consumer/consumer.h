@@ -13,9 +13,12 @@
 #include "zkconsumer/consumer/stream.h"
 #include "zkconsumer/consumer/tally.h"
 #include "zkconsumer/consumer/tracing.h"
+#include "zkconsumer/consumer/unsent.h"
 #include "zkconsumer/core/base/rng.h"
+#include "zkconsumer/core/base/told.h"
 #include "zkconsumer/core/group/input.h"
 #include "zkconsumer/core/zk/registration.h"
+#include "zkconsumer/core/zk/watch_spread.h"
 #include <stdatomic.h>
 #include <zkconsumer/consumer.h>
 
@@ -149,14 +152,13 @@ struct zkc_consumer {
     unsigned session_number;    /* counts session objects: answers to an older one are nobody's */
     uint64_t operations;
     uint64_t kafka_commits, zookeeper_commits; /* offsets sent to Kafka; znodes written */
-    uint32_t unsent[GROUP_LANE_VIEW + 1]; /* seq of an operation that could not be sent; 0: none */
+    struct unsent unsent[GROUP_LANE_VIEW + 1];
     struct gate_lease *fence; /* compat with zookeeper.fence: of the last session told */
     int64_t fence_session;
     struct safe_parts safe_parts;
-    int64_t no_auth_told_ms;   /* when the application last heard that an ACL is in the way ... */
-    bool has_told_no_auth;     /* ... if ever */
-    int64_t too_large_told_ms; /* the same for a request that is too large */
-    bool has_told_too_large;
+    struct told_causes
+        refused_ops;             /* by an ACL, or for their size: what the application knows of */
+    bool has_told_no_auth;       /* an ACL was in the way, ever */
     int64_t connect_sent_ms;     /* of the last connection; see struct zk_session_event */
     int32_t granted_ms;          /* session timeout of the last connection */
     struct event *connect_timer; /* zookeeper.connection.timeout.ms */
@@ -280,6 +282,9 @@ void member_safe_keep_positions(zkc_consumer *c);
 /* Told by the streams. */
 void member_safe_on_drained(zkc_stream *stream, void *consumer);
 void member_safe_on_polled(void *consumer);
+
+/* The watches of the member and of its observer, in all; bytes are of the member's own session. */
+struct watch_spread_counts member_safe_watches(const zkc_consumer *c);
 
 /* Adds "safe" to the statistics. */
 struct json;

@@ -161,11 +161,11 @@ static bool feed_unsent(zkc_consumer *c)
 {
     static const struct zk_result loss = {.zk_rc = ZK_CONNECTION_LOSS};
     for (int lane = 0; lane <= GROUP_LANE_VIEW; lane++) {
-        if (c->unsent[lane] == 0)
+        uint32_t seq;
+        if (!unsent_take(&c->unsent[lane], &seq))
             continue;
         struct group_input in = {.type = GROUP_IN_RESULT,
-                                 .result = {(enum group_lane)lane, c->unsent[lane], &loss}};
-        c->unsent[lane] = 0;
+                                 .result = {(enum group_lane)lane, seq, &loss}};
         feed(c, &in);
         return true;
     }
@@ -248,6 +248,7 @@ struct sent {
     struct zk_op op; /* its path is `path`; without its data and the operations of a multi */
     size_t bytes;
     bool is_second; /* sent again after the chroot was made */
+    struct watch_ask ask;
     char path[];
 };
 
@@ -265,22 +266,25 @@ static bool needs_chroot(const struct sent *s, const struct zk_result *result)
            !s->is_second && strrchr(s->path, '/') == s->path;
 }
 
-/* What the machine tries again says what to do once in a while, whatever the operation was. */
-static bool may_tell(bool *has_told, int64_t *told_ms)
+/* Machines try again what is refused, each in its own time, with a pause of a session timeout at
+ * most: what has not been seen for so long is over. */
+#define REFUSED_QUIET_MS 120000
+
+static uint64_t cause_of(const struct sent *s)
 {
-    int64_t now_ms = loop_now_ms();
-    if (*has_told && now_ms - *told_ms < ZK_SESSION_NOTICE_MS)
-        return false;
-    *has_told = true;
-    *told_ms = now_ms;
-    return true;
+    return told_hash(s->path) ^ ((uint64_t)s->op.type << 1);
+}
+
+static bool may_tell(zkc_consumer *c, const struct sent *s)
+{
+    return told_causes_is_news(&c->refused_ops, cause_of(s), loop_now_ms(), REFUSED_QUIET_MS);
 }
 
 /* The session has not sent it (zk_session_send), for the server would cut the connection at it. */
 static void tell_too_large(zkc_consumer *c, const struct sent *s)
 {
     bool is_too_large = s->bytes + ZK_REQUEST_BYTES_SPARE > (size_t)c->view.jute_maxbuffer;
-    if (!is_too_large || !may_tell(&c->has_told_too_large, &c->too_large_told_ms))
+    if (!is_too_large || !may_tell(c, s))
         return;
     consumer_error(c, ZKC_ERR_TOO_LARGE,
                    "%s %s has %zu bytes, more than a packet of the ZooKeeper servers may have: "
@@ -291,18 +295,18 @@ static void tell_too_large(zkc_consumer *c, const struct sent *s)
 
 static void tell_no_auth(zkc_consumer *c, const struct sent *s)
 {
-    if (!may_tell(&c->has_told_no_auth, &c->no_auth_told_ms))
-        return;
-    consumer_error(
-        c, ZKC_ERR_ZOOKEEPER,
-        "ZooKeeper refuses %s %s at %s (NoAuth): %s; the ACL of that znode%s says who may "
-        "(zkCli: getAcl)",
-        zk_op_name(s->op.type), s->path, c->view.zookeeper_connect,
-        c->view.zookeeper_auth
-            ? "the credentials of zookeeper.auth are not those that it is open to: "
-              "correct them"
-            : "it is protected: set zookeeper.auth, to " ZK_AUTH_FORM,
-        s->op.type == ZK_OP_CREATE || s->op.type == ZK_OP_MULTI ? " or of its parent" : "");
+    if (may_tell(c, s))
+        consumer_error(
+            c, ZKC_ERR_ZOOKEEPER,
+            "ZooKeeper refuses %s %s at %s (NoAuth): %s; the ACL of that znode%s says who may "
+            "(zkCli: getAcl)",
+            zk_op_name(s->op.type), s->path, c->view.zookeeper_connect,
+            c->view.zookeeper_auth
+                ? "the credentials of zookeeper.auth are not those that it is open to: "
+                  "correct them"
+                : "it is protected: set zookeeper.auth, to " ZK_AUTH_FORM,
+            s->op.type == ZK_OP_CREATE || s->op.type == ZK_OP_MULTI ? " or of its parent" : "");
+    c->has_told_no_auth = true;
     consumer_check_waiters(c);
 }
 
@@ -326,6 +330,8 @@ static void on_result(const struct zk_result *result, void *user)
         tell_no_auth(c, s);
     else if (result->zk_rc == ZK_BAD_ARGUMENTS)
         tell_too_large(c, s);
+    else if (result->zk_rc == ZK_OK)
+        told_causes_over(&c->refused_ops, cause_of(s));
     tracing_op(c->tracing, s->lane, &s->op, result, s->bytes, s->sent_ns);
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {s->lane, s->seq, result}};
     free(s);
@@ -357,12 +363,11 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
 {
     const char *path = zk_op_path(&o->op.op);
     size_t len = strlen(path) + 1;
-    struct sent *s = malloc(sizeof *s + len);
-    if (!s && o->op.lane >= GROUP_LANE_COUNT)
-        abort(); /* as zk_session_send() would, of which there can be any number */
-    if (!s) {    /* as if the connection had been lost: the machine sends it again */
+    struct unsent *unsent = &c->unsent[o->op.lane];
+    struct sent *s = unsent->count ? NULL : malloc(sizeof *s + len);
+    if (!s) { /* as if the connection had been lost: the machine sends it again */
         log_line(c->log, 3, LOG_FACILITY_ZK, "out of memory: an operation waits");
-        c->unsent[o->op.lane] = o->op.seq;
+        unsent_put(unsent, o->op.seq);
         return;
     }
     *s = (struct sent){.consumer = c,
@@ -373,13 +378,13 @@ static void send_op(zkc_consumer *c, const struct group_output *o)
                        .op = o->op.op,
                        .bytes = zk_op_bytes(&o->op.op)};
     memcpy(s->path, path, len);
-    s->op.path = s->path;
+    s->op.path = s->ask.path = s->path;
     s->op.data = BYTES_NULL;
     s->op.parts = NULL;
     s->op.part_count = 0;
     c->operations++;
     if (watch_sessions_of(c))
-        watch_sessions_send(watch_sessions_of(c), c->session, &o->op.op, on_result, s);
+        watch_sessions_send(watch_sessions_of(c), c->session, &o->op.op, &s->ask, on_result, s);
     else
         zk_session_send(c->session, &o->op.op, on_result, s);
 }
@@ -725,7 +730,8 @@ static void on_event(const struct zk_session_event *event, void *user)
     case ZK_SESSION_EVENT_AUTH_FAILED: refused(c, event); break;
     case ZK_SESSION_EVENT_UNREACHABLE:
         log_cause(c->log, 3, LOG_FACILITY_ZK, "unreachable", "%s", event->text);
-        consumer_error(c, ZKC_ERR_UNREACHABLE, "%s", event->text);
+        if (event->is_news)
+            consumer_error(c, ZKC_ERR_UNREACHABLE, "%s", event->text);
         break;
     }
 }
@@ -1048,7 +1054,9 @@ const char *member_trouble(const zkc_consumer *c)
         return "gave-up";
     if (c->safe && zk_safe_counts(c->safe).overdue)
         return "held-by-others";
-    return c->safe_parts.awaits_poll ? "evicted" : NULL;
+    if (c->safe_parts.awaits_poll)
+        return "evicted";
+    return member_safe_watches(c).is_short ? "unwatched" : NULL;
 }
 
 const char *member_state_name(const zkc_consumer *c)

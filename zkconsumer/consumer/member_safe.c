@@ -25,11 +25,12 @@ static enum zk_safe_strategy strategy_of(const struct conf_view *view)
     return view->is_strategy_auto ? ZK_SAFE_AUTO : strategies[view->strategy];
 }
 
-static void on_watch_notice(const char *text, void *user)
+static void on_watch_notice(bool is_news, const char *text, void *user)
 {
     zkc_consumer *c = user;
     log_cause(c->log, 4, LOG_FACILITY_ZK, "watch sessions", "%s", text);
-    consumer_error(c, ZKC_ERR_UNREACHABLE, "%s", text);
+    if (is_news)
+        consumer_error(c, ZKC_ERR_UNREACHABLE, "%s", text);
 }
 
 static enum zkc_err new_watch_sessions(zkc_consumer *c)
@@ -260,8 +261,8 @@ void member_safe_start(zkc_consumer *c)
     for (size_t i = 0; i < count; i++) {
         enum zkc_err err = ZKC_ERR_NOMEM;
         if (owned && p->lease && claims[i].session_id == p->lease_session)
-            err = fetching_start(c->fetching, &owned[i], claims[i].number,
-                                 claims[i].offset, p->lease);
+            err = fetching_start(c->fetching, &owned[i], claims[i].number, claims[i].offset,
+                                 p->lease);
         if (err)
             not_fetched(c, &claims[i], err);
     }
@@ -585,6 +586,31 @@ static int64_t lease_left_ms(const struct safe_parts *p)
     return p->lease_end_ms != INT64_MAX && left_ms < 0 ? 0 : left_ms;
 }
 
+struct watch_spread_counts member_safe_watches(const zkc_consumer *c)
+{
+    const struct safe_parts *p = &c->safe_parts;
+    struct watch_spread_counts n = {0};
+    if (p->watch_sessions)
+        n = watch_sessions_counts(p->watch_sessions);
+    struct watch_spread_counts by_observer = observer_watches(p->observer);
+    n.sessions += by_observer.sessions;
+    n.watches += by_observer.watches;
+    n.unwatched += by_observer.unwatched;
+    n.is_short |= by_observer.is_short;
+    return n;
+}
+
+static void add_watches(const zkc_consumer *c, struct json *j)
+{
+    struct watch_spread_counts n = member_safe_watches(c);
+    json_object_begin(j, "watches");
+    json_int(j, "left", (int64_t)n.watches);
+    json_int(j, "sessions", n.sessions);
+    json_int(j, "own_bytes", (int64_t)n.bytes);
+    json_int(j, "unwatched", (int64_t)n.unwatched);
+    json_object_end(j);
+}
+
 void member_safe_stats(zkc_consumer *c, struct json *j)
 {
     const struct safe_parts *p = &c->safe_parts;
@@ -609,6 +635,7 @@ void member_safe_stats(zkc_consumer *c, struct json *j)
     strangers_json(&p->strangers, j, loop_now_ms());
     json_int(j, "voided", (int64_t)p->voided);
     json_int(j, "evictions", (int64_t)p->evictions);
+    add_watches(c, j);
     json_list_begin(j, "waiting");
     for (size_t i = 0; i < p->waiting_count; i++) {
         json_object_begin(j, NULL);

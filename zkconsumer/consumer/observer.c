@@ -33,8 +33,9 @@ struct observer {
     bool is_lost;         /* there is none, and those that come read by themselves, too */
     struct slot *slots;
     size_t slot_count, slot_cap;
-    struct loop_item tell;
+    struct loop_item tell, lose;
     bool is_telling;
+    struct unsent unsent;
 };
 
 /* ---- telling members ---- */
@@ -108,27 +109,49 @@ static void step(struct observer *o, struct group_input *in);
 struct asked {
     struct observer *observer;
     uint32_t seq;
+    struct watch_ask ask;
+    char path[];
 };
 
 static void on_result(const struct zk_result *result, void *user)
 {
-    struct asked asked = *(struct asked *)user;
-    free(user);
+    struct asked *asked = user;
+    struct observer *o = asked->observer;
+    uint32_t seq = asked->seq;
+    free(asked);
     if (result->zk_rc == ZK_CLOSING) /* the observer is no more */
         return;
-    watch_sessions_seen(asked.observer->watch_sessions, result);
-    struct group_input in = {.type = GROUP_IN_RESULT,
-                             .result = {GROUP_LANE_VIEW, asked.seq, result}};
-    step(asked.observer, &in);
+    watch_sessions_seen(o->watch_sessions, result);
+    struct group_input in = {.type = GROUP_IN_RESULT, .result = {GROUP_LANE_VIEW, seq, result}};
+    step(o, &in);
 }
 
 static void send_op(struct observer *o, const struct group_output *out)
 {
-    struct asked *asked = malloc(sizeof *asked);
-    if (!asked)
-        abort(); /* as zk_session_send() would */
-    *asked = (struct asked){o, out->op.seq};
-    watch_sessions_send(o->watch_sessions, o->session, &out->op.op, on_result, asked);
+    size_t len = strlen(out->op.op.path) + 1;
+    struct asked *asked = o->unsent.count ? NULL : malloc(sizeof *asked + len);
+    if (!asked) { /* as if the connection had been lost: the viewer sends it again */
+        unsent_put(&o->unsent, out->op.seq);
+        loop_post(o->loop, &o->lose);
+        return;
+    }
+    asked->observer = o;
+    asked->seq = out->op.seq;
+    asked->ask.path = asked->path;
+    memcpy(asked->path, out->op.op.path, len);
+    watch_sessions_send(o->watch_sessions, o->session, &out->op.op, &asked->ask, on_result, asked);
+}
+
+/* What comes to be unsent in the course of it has its turn in the next. */
+static void run_lose(void *arg)
+{
+    static const struct zk_result loss = {.zk_rc = ZK_CONNECTION_LOSS};
+    struct observer *o = arg;
+    uint32_t seq;
+    for (uint32_t left = o->unsent.count; left > 0 && unsent_take(&o->unsent, &seq); left--) {
+        struct group_input in = {.type = GROUP_IN_RESULT, .result = {GROUP_LANE_VIEW, seq, &loss}};
+        step(o, &in);
+    }
 }
 
 /* In the log once, as an error to all that see by it. */
@@ -262,13 +285,14 @@ static void on_session_log(int level, const char *cause, const char *text, void 
         log_cause(o->slots[0].member->log, level, LOG_FACILITY_ZK, cause, "observer: %s", text);
 }
 
-static void on_watch_notice(const char *text, void *user)
+static void on_watch_notice(bool is_news, const char *text, void *user)
 {
     struct observer *o = user;
     if (o->slot_count == 0)
         return;
     log_cause(o->slots[0].member->log, 4, LOG_FACILITY_ZK, "watch sessions", "observer: %s", text);
-    consumer_error(o->slots[0].member, ZKC_ERR_UNREACHABLE, "observer: %s", text);
+    for (size_t i = 0; is_news && i < o->slot_count; i++)
+        consumer_error(o->slots[i].member, ZKC_ERR_UNREACHABLE, "observer: %s", text);
 }
 
 /* ---- birth and death ---- */
@@ -300,6 +324,7 @@ static void observer_free(struct observer *o)
             break;
         }
     loop_cancel(o->loop, &o->tell);
+    loop_cancel(o->loop, &o->lose);
     zk_session_free(o->session); /* nothing in ZooKeeper is its own: the server's timeout will do */
     watch_sessions_free(o->watch_sessions);
     if (o->timer)
@@ -322,6 +347,7 @@ static enum zkc_err observer_new(zkc_consumer *c, const struct zk_subscription *
         return ZKC_ERR_NOMEM;
     o->loop = c->loop;
     loop_item_init(&o->tell, run_tell, o);
+    loop_item_init(&o->lose, run_lose, o);
     struct zk_viewer_config viewer = {.group = c->group,
                                       .pattern = pattern,
                                       .subscriptions = list,
@@ -421,4 +447,9 @@ void observer_leave(struct observer *o, zkc_consumer *c)
     *slot = o->slots[--o->slot_count];
     if (o->slot_count == 0 && !o->is_telling)
         observer_free(o);
+}
+
+struct watch_spread_counts observer_watches(const struct observer *o)
+{
+    return o ? watch_sessions_counts(o->watch_sessions) : (struct watch_spread_counts){0};
 }

@@ -8,6 +8,7 @@
 
 #include "zkconsumer/core/group/input.h"
 #include "zkconsumer/core/zk/registration.h"
+#include "zkconsumer/core/zk/watch_spread.h"
 #include <zkconsumer/conf.h>
 
 struct observer;
@@ -24,5 +25,8 @@ void observer_leave(struct observer *o, zkc_consumer *c);
 /* What the member has not been fed yet: true, and *in is it; lent until the next call. The member
  * is drained when there is something. NULL: false. */
 bool observer_take_view(struct observer *o, const zkc_consumer *c, struct group_input *in);
+
+/* The watches that it has left. NULL: none. */
+struct watch_spread_counts observer_watches(const struct observer *o);
 
 #endif

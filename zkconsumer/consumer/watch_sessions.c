@@ -3,6 +3,7 @@
  * while they are carried out, and a session is not freed in its own callback. */
 #include "zkconsumer/consumer/watch_sessions.h"
 #include "zkconsumer/core/base/rng.h"
+#include "zkconsumer/core/base/told.h"
 #include "zkconsumer/core/zk/connect.h"
 #include <event2/event.h>
 #include <inttypes.h>
@@ -16,6 +17,7 @@ struct further {
     struct watch_sessions *all;
     unsigned number;
     uint32_t generation; /* counts session objects: answers to an older one are nobody's */
+    uint32_t life;       /* for which `session` was opened (watch_spread_life) */
     int32_t timeout_ms;  /* as granted */
     struct zk_session *session;
 };
@@ -28,7 +30,8 @@ struct watch_sessions {
     struct further further[1 + WATCH_SESSIONS_MAX]; /* from 1 on */
     struct event *timer;
     struct loop_item tell;
-    bool is_closing; /* operations get ZK_CLOSING */
+    bool is_closing;     /* operations get ZK_CLOSING */
+    struct told refused; /* that no further session can be had */
 };
 
 /* ---- birth and death ---- */
@@ -121,6 +124,14 @@ static void log_counts(struct watch_sessions *w, const char *what)
     w->config.on_log(6, what, line, w->config.user);
 }
 
+/* Nobody wants its session, or another in its stead. */
+static bool is_outlived(const struct further *f)
+{
+    const struct watch_spread *s = f->all->spread;
+    return f->session && (watch_spread_state(s, f->number) == WATCH_SESSION_NONE ||
+                          watch_spread_life(s, f->number) != f->life);
+}
+
 static void open_further(struct watch_sessions *w, struct further *f)
 {
     struct zk_session_config config = {
@@ -137,6 +148,7 @@ static void open_further(struct watch_sessions *w, struct further *f)
         .user = f,
     };
     f->timeout_ms = w->config.session_timeout_ms;
+    f->life = watch_spread_life(w->spread, f->number);
     f->session = config.resolver ? zk_session_new(&config) : NULL;
     if (f->session)
         log_counts(w, "a further session for watches is opened");
@@ -155,17 +167,31 @@ static void arm(struct watch_sessions *w)
         event_add(w->timer, &tv);
 }
 
+static void tell_refused(struct watch_sessions *w, const char *why)
+{
+    struct watch_spread_counts n = watch_spread_counts(w->spread);
+    char text[900];
+    why = why ? why : "unknown";
+    snprintf(text, sizeof text,
+             "a further session for watches cannot be had: %s. %zu paths are not watched, but read "
+             "again every %d s, until it can (their watches do not fit into one packet of the "
+             "server, zookeeper.jute.maxbuffer = %d)",
+             why, n.unwatched, WATCH_LOOK_AGAIN_MS / 1000, w->config.jute_maxbuffer);
+    w->config.on_notice(told_is_news(&w->refused, told_hash(why)), text, w->config.user);
+}
+
 /* After every call that changes what is wanted. */
 static void settle(struct watch_sessions *w)
 {
     bool must_tell = watch_spread_has_lost(w->spread);
     for (unsigned k = 1; k <= WATCH_SESSIONS_MAX; k++) {
         struct further *f = &w->further[k];
-        enum watch_session_state state = watch_spread_state(w->spread, k);
-        if (state == WATCH_SESSION_OPENING && !f->session)
+        if (watch_spread_state(w->spread, k) == WATCH_SESSION_OPENING && !f->session)
             open_further(w, f);
-        must_tell |= state == WATCH_SESSION_NONE && f->session;
+        must_tell |= is_outlived(f);
     }
+    if (watch_spread_take_overdue(w->spread))
+        tell_refused(w, "nothing has answered for so long");
     if (must_tell)
         loop_post(w->config.loop, &w->tell);
     arm(w);
@@ -176,7 +202,7 @@ static void run_tell(void *arg)
     struct watch_sessions *w = arg;
     struct zk_watch_event event;
     for (unsigned k = 1; k <= WATCH_SESSIONS_MAX; k++)
-        if (w->further[k].session && watch_spread_state(w->spread, k) == WATCH_SESSION_NONE) {
+        if (is_outlived(&w->further[k])) {
             log_counts(w, "a further session for watches is closed");
             close_further(&w->further[k]);
         }
@@ -200,19 +226,6 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 /* ---- the further sessions ---- */
 
-static void tell_refused(struct watch_sessions *w, const char *why)
-{
-    struct watch_spread_counts n = watch_spread_counts(w->spread);
-    char text[900];
-    snprintf(text, sizeof text,
-             "a further session for watches cannot be had: %s. %zu paths are not watched, but read "
-             "again every %d s, until it can (their watches do not fit into one packet of the "
-             "server, zookeeper.jute.maxbuffer = %d)",
-             why ? why : "unknown", n.unwatched, WATCH_LOOK_AGAIN_MS / 1000,
-             w->config.jute_maxbuffer);
-    w->config.on_notice(text, w->config.user);
-}
-
 /* Of operations that are sent for what they do to others. */
 static void on_noticed(const struct zk_result *result, void *user)
 {
@@ -233,11 +246,14 @@ static void on_event(const struct zk_session_event *event, void *user)
     struct further *f = user;
     struct watch_sessions *w = f->all;
     int64_t now_ms = loop_now_ms();
+    if (is_outlived(f))
+        return; /* it is being closed */
     bool was_up = watch_spread_state(w->spread, f->number) != WATCH_SESSION_OPENING;
     switch (event->type) {
     case ZK_SESSION_EVENT_CONNECTED:
         f->timeout_ms = event->timeout_ms;
         say_something(f);
+        told_over(&w->refused);
         watch_spread_connected(w->spread, f->number, now_ms);
         break;
     case ZK_SESSION_EVENT_SUSPENDED:
@@ -259,71 +275,54 @@ static void on_watch(const struct zk_watch_event *event, void *user)
 {
     struct further *f = user;
     struct watch_sessions *w = f->all;
-    if (watch_spread_fired(w->spread, f->number, event))
+    if (!is_outlived(f) && watch_spread_fired(w->spread, f->number, event))
         w->config.on_watch(event, w->config.user);
     run(w);
 }
 
 /* ---- operations ---- */
 
-struct asked {
-    struct watch_sessions *all;
-    zk_result_fn *fn;
-    void *user;
-    struct watch_place place;
-    uint32_t generation;
-    struct zk_op op; /* type, path and watch */
-    char path[];
-};
-
 static void on_result(const struct zk_result *result, void *user)
 {
     static const struct zk_result lost = {.zk_rc = ZK_CONNECTION_LOSS};
-    struct asked *a = user;
+    const struct watch_ask *a = user;
+    const struct zk_op op = {.type = a->type, .path = a->path, .watch = true};
     struct watch_sessions *w = a->all;
-    zk_result_fn *fn = a->fn;
-    void *arg = a->user;
     bool counts = true;
     bool is_own = a->place.session == 0;
     if (is_own || a->generation == w->further[a->place.session].generation)
-        counts = watch_spread_answered(w->spread, &a->place, &a->op, result->zk_rc, result->zxid);
+        counts = watch_spread_answered(w->spread, &a->place, &op, result->zk_rc, result->zxid);
     if (watch_spread_has_lost(w->spread) && !w->is_closing)
         loop_post(w->config.loop, &w->tell);
     bool is_given_up = !is_own && result->zk_rc == ZK_CLOSING && !w->is_closing;
-    free(a);
     /* A session that has ended is not the member's. */
     bool is_over =
         !is_own && (result->zk_rc == ZK_SESSION_EXPIRED || result->zk_rc == ZK_AUTH_FAILED);
-    fn(is_given_up || is_over || !counts ? &lost : result, arg);
+    a->fn(is_given_up || is_over || !counts ? &lost : result, a->user);
 }
 
 void watch_sessions_send(struct watch_sessions *w, struct zk_session *own, const struct zk_op *op,
-                         zk_result_fn *fn, void *user)
+                         struct watch_ask *ask, zk_result_fn *fn, void *user)
 {
     if (!op->watch) {
         zk_session_send(own, op, fn, user);
         return;
     }
-    size_t len = strlen(op->path) + 1;
-    struct asked *a = malloc(sizeof *a + len);
-    if (!a)
-        abort(); /* as zk_session_send() would */
-    *a = (struct asked){.all = w,
-                        .fn = fn,
-                        .user = user,
-                        .place = watch_spread_place(w->spread, op, loop_now_ms()),
-                        .op = {.type = op->type, .path = a->path, .watch = true}};
-    memcpy(a->path, op->path, len);
+    ask->all = w;
+    ask->fn = fn;
+    ask->user = user;
+    ask->place = watch_spread_place(w->spread, op, loop_now_ms());
+    ask->type = op->type;
     struct zk_op sent = *op;
-    sent.watch = a->place.watch;
-    struct further *f = &w->further[a->place.session];
-    struct zk_session *session = a->place.session ? f->session : own;
-    a->generation = f->generation;
-    if (a->place.sync_first) {
+    sent.watch = ask->place.watch;
+    struct further *f = &w->further[ask->place.session];
+    struct zk_session *session = ask->place.session ? f->session : own;
+    ask->generation = f->generation;
+    if (ask->place.sync_first) {
         struct zk_op sync = {.type = ZK_OP_SYNC, .path = "/"};
         zk_session_send(session, &sync, on_noticed, NULL);
     }
-    zk_session_send(session, &sent, on_result, a);
+    zk_session_send(session, &sent, on_result, ask);
     settle(w);
 }
 

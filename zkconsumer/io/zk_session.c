@@ -151,9 +151,12 @@ static void notice_unreachable(struct zk_session *s)
     } else if (s->failure) {
         buf_appendf(&text, ": %s", s->failure);
     }
+    const char *reason = buf_text(&text);
+    bool is_news = told_is_news(&s->unreachable, told_hash(reason ? reason : ""));
     if (!is_first)
         buf_appendf(&text, "; for %" PRId64 " s now", (now - s->failing_since_ms) / 1000);
     tell(s, &(struct zk_session_event){.type = ZK_SESSION_EVENT_UNREACHABLE,
+                                       .is_news = is_news,
                                        .text = buf_text(&text) ? buf_text(&text)
                                                                : "cannot reach ZooKeeper"});
     buf_deinit(&text);
@@ -304,6 +307,7 @@ static void connection_ended(struct zk_session *s)
     if (now - s->connected_at_ms >= LASTING_MS) {
         s->short_connections = 0;
         s->noticed_at_ms = INT64_MIN;
+        told_over(&s->unreachable);
         arm_next_attempt(s);
         return;
     }

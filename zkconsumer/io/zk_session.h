@@ -56,6 +56,8 @@ struct zk_session_event {
     int64_t connect_sent_ms; /* CONNECTED: when the connect request was sent that the server has
                               * answered, or some time before; on boot_clock_ms() */
     const char *server;      /* CONNECTED: "127.0.0.1:2181"; borrowed */
+    bool is_news;            /* UNREACHABLE: the first since there was a connection that lasted, or
+                              * for another reason than the last */
     const char *text;        /* UNREACHABLE, AUTH_FAILED: which server, why, what to do; borrowed */
 };
 

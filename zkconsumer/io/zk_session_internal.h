@@ -14,6 +14,7 @@
 #define ZKC_IO_ZK_SESSION_INTERNAL_H
 
 #include "zkconsumer/core/base/rng.h"
+#include "zkconsumer/core/base/told.h"
 #include "zkconsumer/io/zk_client.h"
 #include "zkconsumer/io/zk_servers.h"
 #include "zkconsumer/io/zk_session.h"
@@ -74,6 +75,7 @@ struct zk_session {
     int64_t attempt_until_ms;   /* when to give the attempt under way up */
     int64_t failing_since_ms;   /* of the first of these */
     int64_t noticed_at_ms;      /* last UNREACHABLE; INT64_MIN: none */
+    struct told unreachable;    /* its reason */
     int64_t resolved_at_ms;     /* names were last asked for */
     char *failure;              /* owned; what became of the last attempt; NULL */
 

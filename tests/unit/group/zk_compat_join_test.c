@@ -496,6 +496,40 @@ static void test_registration_refused(void **state)
     world_free(w);
 }
 
+static enum world_verdict refuse(struct world *w, const struct world_request *request, int *zk_rc,
+                                 void *user)
+{
+    (void)w;
+    if (request->op->type != ZK_OP_CREATE || !strstr(request->op->path, "/ids/"))
+        return WORLD_RUN;
+    *zk_rc = *(const int *)user;
+    return *zk_rc == ZK_OK ? WORLD_RUN : WORLD_FAIL;
+}
+
+/* For as long as it is tried, and refused, the application hears of it once; of another reason, and
+ * when it is refused again after it has gone well, once more. */
+static void test_registration_refused_for_long(void **state)
+{
+    (void)state;
+    struct world *w = new_world(2);
+    int zk_rc = ZK_NO_AUTH;
+    world_set_hook(w, refuse, &zk_rc);
+    struct world_member *m = join(w);
+    world_run_ms(w, 60000);
+    assert_int_equal(world_told(m, ZKC_ERR_ZOOKEEPER), 1);
+    zk_rc = ZK_NO_CHILDREN_FOR_EPHEMERALS;
+    world_run_ms(w, 60000);
+    assert_int_equal(world_told(m, ZKC_ERR_ZOOKEEPER), 2);
+    zk_rc = ZK_OK;
+    world_run_ms(w, 20000);
+    world_check_settled(w);
+    zk_rc = ZK_NO_CHILDREN_FOR_EPHEMERALS;
+    world_expire(m);
+    world_run_ms(w, 60000);
+    assert_int_equal(world_told(m, ZKC_ERR_ZOOKEEPER), 3);
+    world_free(w);
+}
+
 /* A delete of the release is refused: topics that were given back whole are not deleted again (in
  * Java they have left the registry by then), those of the broken topic are. */
 static void test_release_refused(void **state)
@@ -578,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_no_brokers),
         cmocka_unit_test(test_resend),
         cmocka_unit_test(test_registration_refused),
+        cmocka_unit_test(test_registration_refused_for_long),
         cmocka_unit_test(test_release_refused),
         cmocka_unit_test(test_claims_left_by_an_error),
     };

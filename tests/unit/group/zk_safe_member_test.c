@@ -111,6 +111,42 @@ static void test_deleted_registration_is_made_again_and_nothing_moves(void **sta
     end(&r);
 }
 
+static void refuse_registrations(struct rig *r)
+{
+    safe_world_remove(r->w, "/consumers/g/ids");
+    fake_zk_put_ephemeral(r->w->zk, "/consumers/g/ids", NULL, r->other);
+}
+
+static void allow_registrations(struct rig *r)
+{
+    safe_world_remove(r->w, "/consumers/g/ids");
+    fake_zk_put(r->w->zk, "/consumers/g/ids", NULL);
+}
+
+/* The application hears of it once, however long it is tried; and again when it had gone well. */
+static void test_refused_registration_is_told_once(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin_world(&r, 1);
+    refuse_registrations(&r);
+    join(&r, safe_world_config());
+    safe_world_run_ms(r.w, 30000);
+    assert_true(safe_asked_like(r.m, "create ids/g_m") >= 29);
+    assert_non_null(strstr(r.m->last_notice, "registering /consumers/g/ids/g_m is refused"));
+    assert_int_equal(r.m->errors, 1);
+    assert_true(r.m->notices >= 29); /* the log holds back what is repeated */
+    allow_registrations(&r);
+    safe_world_run_ms(r.w, 5000);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->errors, 1);
+    refuse_registrations(&r);
+    safe_world_run_ms(r.w, 30000);
+    assert_false(r.m->is_registered);
+    assert_int_equal(r.m->errors, 2);
+    end(&r);
+}
+
 static void test_namesake_in_our_place(void **state)
 {
     (void)state; /* the list is the same, the registration is not ours: by session */
@@ -992,6 +1028,7 @@ int main(void)
         cmocka_unit_test(test_lost_registration_is_looked_at),
         cmocka_unit_test(test_id_of_another_session_is_waited_for),
         cmocka_unit_test(test_deleted_registration_is_made_again_and_nothing_moves),
+        cmocka_unit_test(test_refused_registration_is_told_once),
         cmocka_unit_test(test_namesake_in_our_place),
         cmocka_unit_test(test_probes_keep_the_gate_open),
         cmocka_unit_test(test_stalled_link_ends_delivery_before_the_session),

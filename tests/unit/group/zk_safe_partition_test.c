@@ -203,10 +203,23 @@ static void test_a_refused_claim_is_told_of_and_tried_again(void **state)
     assert_false(safe_gate_is_open(r.m, 0));
     assert_non_null(strstr(r.m->last_notice, "the claim of [t,0] is refused"));
     assert_int_equal(r.m->last_error, ZKC_ERR_ZOOKEEPER);
+    safe_forget_asked(r.m);
+    safe_world_run_ms(r.w, 60000);
+    assert_true(safe_asked_like(r.m, "multi create") >= 59);
+    assert_int_equal(r.m->errors, 1);  /* the application knows */
+    assert_int_equal(r.m->notices, 7); /* and who reads the log is reminded */
     safe_world_remove(r.w, "/consumers/g/owners/t");
     fake_zk_put(r.w->zk, "/consumers/g/owners/t", NULL);
     safe_world_run_ms(r.w, 60000);
     assert_true(safe_gate_is_open(r.m, 0));
+    unwant(&r);
+    safe_world_run_ms(r.w, 1000);
+    want(&r); /* it is refused again: that is news */
+    safe_world_remove(r.w, "/consumers/g/owners/t");
+    fake_zk_put_ephemeral(r.w->zk, "/consumers/g/owners/t", NULL, r.other);
+    safe_world_run_ms(r.w, 20000);
+    assert_false(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->errors, 2);
     end(&r);
 }
 

@@ -12,7 +12,10 @@ static unsigned notices;
 static void on_event(const struct zk_session_event *event, void *user)
 {
     (void)user;
-    notices += event->type == ZK_SESSION_EVENT_UNREACHABLE && *event->text;
+    if (event->type != ZK_SESSION_EVENT_UNREACHABLE)
+        return;
+    assert_true(event->is_news && *event->text);
+    notices++;
 }
 
 static void on_watch(const struct zk_watch_event *event, void *user)

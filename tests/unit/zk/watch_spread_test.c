@@ -194,6 +194,75 @@ static void test_refused(void **state)
     watch_spread_free(s);
 }
 
+/* One that is wanted again before the shell had a chance to close it is another. */
+static void test_wanted_again(void **state)
+{
+    (void)state;
+    struct watch_spread *s = spread(1);
+    fill(s, OWN_MAX + 1);
+    assert_int_equal(watch_spread_life(s, 1), 1);
+    watch_spread_rest(s);
+    fill(s, OWN_MAX);
+    assert_int_equal(watch_spread_life(s, 1), 1);
+    assert_int_equal(read_one(s, OWN_MAX, 0), -1);
+    assert_int_equal(watch_spread_state(s, 1), WATCH_SESSION_OPENING);
+    assert_int_equal(watch_spread_life(s, 1), 2);
+    watch_spread_connected(s, 1, 0);
+    assert_int_equal(watch_spread_life(s, 1), 2);
+    assert_int_equal(count_lost(s), 1);
+    assert_int_equal(read_one(s, OWN_MAX, 0), 1);
+    watch_spread_over(s, 1, false, 0);
+    assert_int_equal(count_lost(s), 1);
+    assert_int_equal(read_one(s, OWN_MAX, 0), -1);
+    assert_int_equal(watch_spread_life(s, 1), 3);
+    watch_spread_free(s);
+}
+
+/* That nothing is said about a session that is being opened is told, once for each; and that there
+ * are too few of them can be asked for until one is there. */
+static void test_overdue_and_short(void **state)
+{
+    (void)state;
+    struct watch_spread *s = spread(1);
+    fill(s, OWN_MAX);
+    assert_false(watch_spread_counts(s).is_short);
+    assert_int_equal(read_one(s, OWN_MAX, 0), -1);
+    assert_false(watch_spread_counts(s).is_short); /* it may just be on its way */
+    watch_spread_run(s, AGAIN - 1);
+    assert_false(watch_spread_take_overdue(s));
+    watch_spread_run(s, AGAIN);
+    assert_true(watch_spread_take_overdue(s));
+    assert_false(watch_spread_take_overdue(s));
+    assert_int_equal(count_lost(s), 1);
+    assert_int_equal(read_one(s, OWN_MAX, AGAIN), -1); /* so soon it is not tried again */
+    assert_true(watch_spread_counts(s).is_short);
+    watch_spread_run(s, 2 * AGAIN);
+    assert_int_equal(count_lost(s), 1);
+    assert_int_equal(read_one(s, OWN_MAX, 2 * AGAIN), -1);
+    assert_int_equal(watch_spread_state(s, 1), WATCH_SESSION_OPENING);
+    assert_true(watch_spread_counts(s).is_short); /* as long as it is only tried */
+    watch_spread_connected(s, 1, 2 * AGAIN);
+    assert_int_equal(count_lost(s), 1);
+    assert_int_equal(read_one(s, OWN_MAX, 2 * AGAIN), 1);
+    assert_false(watch_spread_counts(s).is_short);
+    watch_spread_away(s, 1, 2 * AGAIN, 2000); /* that of one that was there is nobody's news */
+    watch_spread_run(s, 2 * AGAIN + 2000);
+    assert_int_equal(watch_spread_state(s, 1), WATCH_SESSION_NONE);
+    assert_false(watch_spread_take_overdue(s));
+    watch_spread_free(s);
+}
+
+static void test_short_when_there_are_no_more(void **state)
+{
+    (void)state;
+    struct watch_spread *s = spread(1);
+    fill(s, OWN_MAX + MAX);
+    assert_false(watch_spread_counts(s).is_short);
+    assert_int_equal(read_one(s, OWN_MAX + MAX, 0), -1);
+    assert_true(watch_spread_counts(s).is_short);
+    watch_spread_free(s);
+}
+
 /* What is under way when a session is there at last is read once more when it is answered. */
 static void test_read_while_it_was_opened(void **state)
 {
@@ -617,6 +686,9 @@ int main(void)
         cmocka_unit_test(test_comes_home),
         cmocka_unit_test(test_without_a_further_session),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_wanted_again),
+        cmocka_unit_test(test_overdue_and_short),
+        cmocka_unit_test(test_short_when_there_are_no_more),
         cmocka_unit_test(test_read_while_it_was_opened),
         cmocka_unit_test(test_session_ends),
         cmocka_unit_test(test_the_own_session_ends),

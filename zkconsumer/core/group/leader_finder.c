@@ -126,6 +126,13 @@ static const struct scanned_broker *next_reachable(struct leader_finder *f,
     return NULL;
 }
 
+static void tell_failed(struct leader_finder *f, enum zkc_err err, const char *why,
+                        struct group_outputs *out)
+{
+    bool is_news = told_is_news(&f->failed, told_hash(why));
+    group_notice(out, 4, "fetch", is_news ? err : ZKC_OK, "looking for leaders: %s", why);
+}
+
 /* Asks the next broker. */
 static void ask_next(struct leader_finder *f, int64_t now_ms, struct group_outputs *out)
 {
@@ -145,10 +152,11 @@ static void ask_next(struct leader_finder *f, int64_t now_ms, struct group_outpu
         return;
     }
     if (!fill_topics(f, &topic_count)) {
-        group_notice(out, 4, "fetch", ZKC_ERR_NOMEM, "looking for leaders: out of memory");
+        tell_failed(f, ZKC_ERR_NOMEM, "out of memory", out);
         pause_round(f, now_ms);
         return;
     }
+    told_over(&f->failed);
     f->state = FINDER_ASKING;
     struct group_output *o = group_emit(out, GROUP_OUT_METADATA);
     o->metadata.seq = ++f->metadata_seq;
@@ -205,7 +213,7 @@ void finder_answer(struct leader_finder *f, int64_t now_ms, const struct zk_resu
         ask_first(f, now_ms, out);
         break;
     case SCAN_FAILED:
-        group_notice(out, 4, "fetch", err, "looking for leaders: %s", why.text);
+        tell_failed(f, err, why.text, out);
         pause_round(f, now_ms);
         break;
     }

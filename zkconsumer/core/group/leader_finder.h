@@ -7,6 +7,7 @@
 #define ZKC_GROUP_LEADER_FINDER_H
 
 #include "zkconsumer/core/base/rng.h"
+#include "zkconsumer/core/base/told.h"
 #include "zkconsumer/core/group/broker_scan.h"
 #include "zkconsumer/core/group/output.h"
 
@@ -36,7 +37,8 @@ struct leader_finder {
     size_t topics_cap;
     struct group_leader *leaders; /* of the last GROUP_OUT_LEADERS */
     size_t leaders_cap;
-    size_t told; /* how many partitions the last notice said to be without a leader */
+    struct told failed; /* a round that did not get as far as to ask */
+    size_t told;        /* how many partitions the last notice said to be without a leader */
     uint32_t metadata_seq;
     int64_t resume_at_ms;
     int64_t backoff_ms;

@@ -222,9 +222,14 @@ void offset_manager_scanned(struct offset_manager *m, int64_t now_ms,
     assert(m->state == OFFSETS_SCANNING);
     switch (broker_scan_next(&m->scan, answer, &op, &err, &why)) {
     case SCAN_SEND: lane_send(lanes, GROUP_LANE_OFFSETS, &op, connected, out); break;
-    case SCAN_DONE: ask_any(m, now_ms, out); break;
+    case SCAN_DONE:
+        told_over(&m->search_failed);
+        ask_any(m, now_ms, out);
+        break;
     case SCAN_FAILED:
-        group_notice(out, 4, "offset", err, "looking for the offset manager: %s", why.text);
+        group_notice(out, 4, "offset",
+                     told_is_news(&m->search_failed, told_hash(why.text)) ? err : ZKC_OK,
+                     "looking for the offset manager: %s", why.text);
         pause_search(m, now_ms + OFFSET_MANAGER_SEARCH_PAUSE_MS);
         break;
     }

@@ -19,6 +19,7 @@
 #define ZKC_GROUP_OFFSET_MANAGER_H
 
 #include "zkconsumer/core/base/rng.h"
+#include "zkconsumer/core/base/told.h"
 #include "zkconsumer/core/group/broker_scan.h"
 #include "zkconsumer/core/group/input.h"
 #include "zkconsumer/core/group/output.h"
@@ -62,6 +63,7 @@ struct offset_manager {
         OFFSETS_CALLING, /* it has been asked */
     } state;
     struct broker_scan scan;
+    struct told search_failed;
     struct rng rng;
     char *host; /* of the connection; NULL: none */
     int32_t port;

@@ -61,8 +61,11 @@ void compat_commit_time(struct zk_compat *m, struct group_outputs *out)
 static void ended(struct zk_compat *m, const struct commit_ended *e, struct group_outputs *out)
 {
     commit_tell_ended(e, out);
-    if (e->err)
-        say_failed(e->err, e->why.text, out);
+    if (e->err) /* the timer's next will say the same */
+        say_failed(told_is_news(&m->uncommitted, told_hash(e->why.text)) ? e->err : ZKC_OK,
+                   e->why.text, out);
+    else
+        told_over(&m->uncommitted);
     if (e->job == m->timer_commit)
         m->timer_commit = 0;
     if (e->job != m->rb_commit)

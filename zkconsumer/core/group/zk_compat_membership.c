@@ -14,6 +14,7 @@ static void registered(struct zk_compat *m, struct group_outputs *out)
 {
     group_notice(out, 6, "member", ZKC_OK, "%s registered with group %s", m->consumer_id, m->group);
     m->is_registered = true;
+    told_over(&m->unregistered);
     compat_say_state(m, out);
     if (m->state == REGISTERING) {
         compat_subscribe_begin(m, out);
@@ -31,7 +32,9 @@ static void say_taken(struct zk_compat *m, struct group_outputs *out)
 {
     long long wait_ms = m->settings.session_timeout_ms;
     if (m->registrar.holder_session != 0 && m->registrar.holder_session == m->session_id)
-        group_notice(out, 3, "member", ZKC_ERR_ZOOKEEPER,
+        group_notice(out, 3, "member",
+                     told_is_news(&m->unregistered, (uint64_t)m->session_id) ? ZKC_ERR_ZOOKEEPER
+                                                                             : ZKC_OK,
                      "%s exists already: it is of this very session, from a registration before "
                      "(KAFKA-1387). This member waits for its own node, and sees no change of the "
                      "group, until it is closed",
@@ -52,7 +55,8 @@ static void drive_registrar(struct zk_compat *m, enum registrar_step step, const
     case REGISTRAR_DONE: registered(m, out); return;
     case REGISTRAR_WAIT: say_taken(m, out); break;
     case REGISTRAR_FAILED:
-        group_notice(out, 3, "member", ZKC_ERR_ZOOKEEPER,
+        group_notice(out, 3, "member",
+                     told_is_news(&m->unregistered, (uint32_t)zk_rc) ? ZKC_ERR_ZOOKEEPER : ZKC_OK,
                      "registering %s: %s (%d); trying again in %lld ms", m->id_path,
                      zk_rc_name(zk_rc), zk_rc, (long long)m->settings.session_timeout_ms);
         break;

@@ -11,6 +11,7 @@
 #ifndef ZKC_GROUP_ZK_COMPAT_PARTS_H
 #define ZKC_GROUP_ZK_COMPAT_PARTS_H
 
+#include "zkconsumer/core/base/told.h"
 #include "zkconsumer/core/group/event_queue.h"
 #include "zkconsumer/core/group/zk_compat.h"
 
@@ -86,6 +87,7 @@ struct zk_compat {
 
     /* membership */
     struct registrar registrar;
+    struct told unregistered; /* why the registration fails, and is tried again */
     struct buf registration;
     size_t subscribing_at; /* step of what is being listened to: compat_subscribe_send() */
     int64_t register_at_ms;
@@ -122,6 +124,7 @@ struct zk_compat {
     uint32_t timer_commit; /* job of the timer that has not ended; it has one thread */
     uint32_t rb_commit;    /* job awaited in RB_COMMITTING, RB_CLEANED and LEAVING */
     struct offset_committer committer;
+    struct told uncommitted;       /* why the last commit failed */
     struct offset_manager offsets; /* of offsets in Kafka */
 
     struct leader_finder finder;

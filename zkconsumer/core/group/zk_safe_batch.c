@@ -155,6 +155,7 @@ static void claimed(struct zk_safe *m, struct safe_partition *p, struct group_ou
 {
     m->counts.claims++;
     p->op = OP_NONE;
+    told_over(&p->refused_op);
     safe_tell_claim(p, ZK_OK, out);
     safe_set_state(m, p, HELD);
 }
@@ -386,12 +387,15 @@ static void parent_answer(struct zk_safe *m, struct safe_topic *t, const struct 
     *parent = made ? PARENT_THERE : PARENT_WANTED;
     if (made) {
         creator_deinit(&t->creator);
+        told_over(&t->refused_parent);
         safe_poke_topic(m, t);
         return;
     }
-    if (!lost)
-        group_notice(out, 3, "zk", ZKC_ERR_ZOOKEEPER, "create %s: %s (%d); trying again",
-                     t->creator.path, zk_rc_name(zk_rc), zk_rc);
+    if (!lost) {
+        bool is_news = told_is_news(&t->refused_parent, (uint32_t)zk_rc);
+        group_notice(out, 3, "zk", is_news ? ZKC_ERR_ZOOKEEPER : ZKC_OK,
+                     "create %s: %s (%d); trying again", t->creator.path, zk_rc_name(zk_rc), zk_rc);
+    }
     creator_deinit(&t->creator);
     try_again(m, t, lost ? GROUP_RESEND_MS : SAFE_REFUSED_MS);
 }

@@ -181,6 +181,7 @@ static void registered(struct zk_safe *m, int64_t zxid, int32_t version)
     creator_deinit(&m->creator);
     m->id_version = version;
     m->fence_retry_at_ms = INT64_MIN;
+    told_over(&m->refused_registration);
     bool is_earlier = zxid < m->registered_zxid; /* the view that was refused may be good */
     m->must_decide = m->must_decide || (is_earlier && m->view && m->is_lacking);
     m->registered_zxid = zxid;
@@ -195,7 +196,8 @@ static void registered(struct zk_safe *m, int64_t zxid, int32_t version)
 
 static void refused_registration(struct zk_safe *m, int zk_rc, struct group_outputs *out)
 {
-    group_notice(out, 3, "member", ZKC_ERR_ZOOKEEPER,
+    bool is_news = told_is_news(&m->refused_registration, (uint32_t)zk_rc);
+    group_notice(out, 3, "member", is_news ? ZKC_ERR_ZOOKEEPER : ZKC_OK,
                  "registering %s is refused: %s (%d); trying again in %d ms", m->id_path,
                  zk_rc_name(zk_rc), zk_rc, SAFE_REFUSED_MS);
     retry_registration(m, REG_NONE, SAFE_REFUSED_MS);
@@ -715,11 +717,14 @@ static void decide(struct zk_safe *m, struct zk_view *v, struct group_outputs *o
         err = zk_view_assign(v, m->strategy, &share.all, &why);
     }
     if (err && err != ZKC_ERR_NOMEM) {
-        group_notice(out, 3, "member", err, "nothing changes: %s", why.text);
+        bool is_news = told_is_news(&m->undecided, told_hash(why.text));
+        group_notice(out, 3, "member", is_news ? err : ZKC_OK, "nothing changes: %s", why.text);
         tell_view(m, v, out);
         safe_end_round(m, why.text, out);
         return;
     }
+    if (!err)
+        told_over(&m->undecided);
     if (!err && share.all)
         share.count = assignment_member_count(share.all, share.self);
     struct group_claim *claims = err ? NULL : prepare(m, v, &share);

@@ -223,6 +223,7 @@ void safe_committed(struct zk_safe *m, struct safe_partition *p, const struct zk
                     struct group_outputs *out)
 {
     m->counts.commits++;
+    told_over(&p->refused_op);
     tell_commit(p, ZK_OK, out);
     p->version = p->version < 0 ? 0 : stat->version;
     p->committed = p->sent_offset;

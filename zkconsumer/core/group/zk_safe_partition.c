@@ -114,7 +114,7 @@ static void reset(struct safe_partition *p)
     p->is_drained = true;
     p->is_void = p->is_asked = p->is_rewind = p->unsure_offset = p->is_told_odd = false;
     p->is_moved = false;
-    p->is_told_refused = false;
+    told_over(&p->refused_op);
     p->must_move = p->is_unwatched = p->is_called = false;
     p->watch_at_ms = INT64_MIN;
     p->unsure_of = OP_NONE;
@@ -605,7 +605,7 @@ static void count(struct zk_safe *m)
         c->waiting += p->state == WAITING;
         c->unsure += p->state == UNSURE;
         c->placed += p->is_wanted && (p->state == OWNED || p->state == WAITING || p->is_told_odd ||
-                                      p->is_told_refused);
+                                      p->refused_op.cause);
         if (p->waiting_since_ms == INT64_MAX)
             continue;
         int64_t at = p->waiting_since_ms + patience_ms(m);
@@ -699,15 +699,26 @@ void safe_op_lost(struct zk_safe *m, struct safe_partition *p)
     }
 }
 
+/* It may go on for long, with hundreds of partitions: each is told of once, and of those that go on
+ * there is a line now and then. */
+static void tell_refused(struct zk_safe *m, struct safe_partition *p, const char *what, int zk_rc,
+                         struct group_outputs *out)
+{
+    bool is_news = told_is_news(&p->refused_op, told_hash(what) ^ ((uint64_t)(uint32_t)zk_rc << 1));
+    if (!is_news && m->now_ms < m->refused_logged_ms + SAFE_REFUSED_LOG_MS)
+        return;
+    m->refused_logged_ms = m->now_ms;
+    group_notice(out, 3, "claim", is_news ? ZKC_ERR_ZOOKEEPER : ZKC_OK,
+                 "%s of [%s,%d] is refused: %s (%d); trying again every %d ms", what,
+                 p->topic->name, p->partition, zk_rc_name(zk_rc), zk_rc, SAFE_REFUSED_MS);
+}
+
 void safe_op_refused(struct zk_safe *m, struct safe_partition *p, const char *what, int zk_rc,
                      struct group_outputs *out)
 {
     enum safe_op op = p->op;
     p->op = OP_NONE;
-    group_notice(out, 3, "claim", ZKC_ERR_ZOOKEEPER,
-                 "%s of [%s,%d] is refused: %s (%d); trying again in %d ms", what, p->topic->name,
-                 p->partition, zk_rc_name(zk_rc), zk_rc, SAFE_REFUSED_MS);
-    p->is_told_refused = true;
+    tell_refused(m, p, what, zk_rc, out);
     safe_pause(m, p, SAFE_REFUSED_MS);
     if (op == OP_CLAIM)
         safe_set_state(m, p, FREE);
@@ -861,6 +872,7 @@ void safe_partition_answer(struct zk_safe *m, const struct safe_sent *sent,
         return;
     }
     p->op = OP_NONE;
+    told_over(&p->refused_op);
     safe_poke(m, p);
     switch (sent->op) {
     case OP_LOOK:

@@ -16,18 +16,20 @@
 
 #include "zkconsumer/core/base/arena.h"
 #include "zkconsumer/core/base/buf.h"
+#include "zkconsumer/core/base/told.h"
 #include "zkconsumer/core/group/creator.h"
 #include "zkconsumer/core/group/leader_finder.h"
 #include "zkconsumer/core/group/offset_manager.h"
 #include "zkconsumer/core/group/zk_safe.h"
 
-#define SAFE_BATCH_MAX     100  /* partitions in one transaction */
-#define SAFE_PROBE_OFFSETS 32   /* offsets whose versions a probe checks */
-#define SAFE_REFUSED_MS    1000 /* an operation that was refused is tried again after this */
-#define SAFE_ODD_OFFSET_MS 5000 /* a stored offset that is no number is read again after this */
-#define SAFE_STORE_MS      1000 /* that a hand-over's commit to Kafka gets at least */
-#define SAFE_OUTPUTS_SPARE 16   /* one more partition acts only while there is room for so many */
-#define SAFE_CLAIM_VERSION 1    /* of an owner node that was created and set; Java's is 0 */
+#define SAFE_BATCH_MAX      100   /* partitions in one transaction */
+#define SAFE_PROBE_OFFSETS  32    /* offsets whose versions a probe checks */
+#define SAFE_REFUSED_MS     1000  /* an operation that was refused is tried again after this */
+#define SAFE_REFUSED_LOG_MS 10000 /* and the log hears of such so often, in all */
+#define SAFE_ODD_OFFSET_MS  5000  /* a stored offset that is no number is read again after this */
+#define SAFE_STORE_MS       1000  /* that a hand-over's commit to Kafka gets at least */
+#define SAFE_OUTPUTS_SPARE  16    /* one more partition acts only while there is room for so many */
+#define SAFE_CLAIM_VERSION  1     /* of an owner node that was created and set; Java's is 0 */
 #define SAFE_AUDIT_MS                                                                              \
     12000 /* after a decision: when members of 0.8 have made their attempts, 4 in 8 s */
 #define SAFE_AUDIT_AGAIN_MS 30000 /* while somebody is short */
@@ -81,6 +83,7 @@ struct safe_topic {
     enum { HINT_NONE, HINT_WANTED, HINT_ASKED } hint;
     enum safe_parent owners, offsets;
     struct creator creator; /* of whichever parent is being made */
+    struct told refused_parent;
 };
 
 enum safe_found { FOUND_NONE, FOUND_OURS, FOUND_OTHERS };
@@ -154,7 +157,7 @@ struct safe_partition {
     bool is_read;           /* HELD: the owner node is ours; what Kafka keeps is waited for */
     struct safe_stored stored;
     bool is_told_odd;
-    bool is_told_refused;                /* of the last operation, which is tried again */
+    struct told refused_op;              /* an operation that is tried again */
     struct zk_view_registration *former; /* a reference; who had it before us, without a lease;
                                           * NULL: nobody that is known */
     int64_t began;                       /* where the claim did; -1: not known */
@@ -234,6 +237,7 @@ struct zk_safe {
     int32_t id_version_min; /* that claims and releases may check: none that is lost has it */
     bool is_fencing;
     int64_t fence_retry_at_ms;
+    struct told refused_registration;
 
     struct arena arena; /* of the step */
     uint32_t seq;
@@ -245,6 +249,7 @@ struct zk_safe {
     bool has_observer; /* views come from the process's */
     bool is_lacking;   /* the last view lacked us */
     struct zk_view *view;
+    struct told undecided; /* a view that no share comes of */
     bool must_decide;
     int64_t decide_at_ms;
     int64_t acted_pzxid;
@@ -295,6 +300,8 @@ struct zk_safe {
     bool are_stored_wanted;        /* a partition waits for a request */
     int64_t silent_at_ms; /* then it has not answered for too long; INT64_MAX: none waits */
     bool is_told_silent;
+    struct told store_failed;
+    int64_t refused_logged_ms; /* when the log last heard of refusals that go on */
     struct zk_safe_counts counts;
 };
 

@@ -321,9 +321,12 @@ static void take_stored(struct zk_safe *m, const struct offset_outcome *o,
         else
             commit_failed(m, p, o, is_unknown_outcome(at->kafka_error));
     }
-    if (o->err)
-        group_notice(out, 3, "offset", o->err, "committing offsets to Kafka: %s; trying again",
-                     o->text);
+    if (!o->err)
+        told_over(&m->store_failed);
+    else
+        group_notice(out, 3, "offset",
+                     told_is_news(&m->store_failed, told_hash(o->text)) ? o->err : ZKC_OK,
+                     "committing offsets to Kafka: %s; trying again", o->text);
 }
 
 static void heard(struct zk_safe *m, struct group_outputs *out)

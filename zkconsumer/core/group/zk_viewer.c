@@ -5,6 +5,7 @@
  * A read that was lost leaves its thing stale, so that it is read again: no watch is missed. An
  * event during a round makes its thing stale again and calls for one further round. Registrations
  * are not watched: the rule of `cversion` says which are stale. */
+#include "zkconsumer/core/base/told.h"
 #include "zkconsumer/core/group/lease.h"
 #include "zkconsumer/core/group/zk_view.h"
 #include "zkconsumer/core/zk/path.h"
@@ -28,8 +29,9 @@ struct source {
 struct seen_id {
     struct source source;
     char *path;
-    const char *name;                          /* within path */
-    bool is_watched;                           /* it was odd: read with a watch */
+    const char *name; /* within path */
+    bool is_watched;  /* it was odd: read with a watch */
+    struct told odd;
     struct zk_view_registration *registration; /* NULL: not read yet, or gone */
 };
 
@@ -38,6 +40,7 @@ struct seen_topic {
     char *path;
     const char *name; /* within path */
     bool exists;
+    struct told odd;
     struct zk_topic topic;
 };
 
@@ -63,6 +66,7 @@ struct zk_viewer {
     struct under_way ops[UNDER_WAY_MAX];
     size_t op_count;
     struct source ids_source, topics_source;
+    struct told too_many;
     struct seen_id *ids; /* sorted by name */
     size_t id_count, id_at;
     struct seen_topic *topics; /* sorted by name */
@@ -369,12 +373,14 @@ static void answer_ids(struct zk_viewer *v, const struct zk_result *answer,
                        struct group_outputs *out)
 {
     if (answer->children_count > ZK_VIEW_MEMBERS_MAX) {
-        group_notice(out, 3, "member", ZKC_ERR_TOO_LARGE,
+        bool is_news = told_is_news(&v->too_many, 1);
+        group_notice(out, 3, "member", is_news ? ZKC_ERR_TOO_LARGE : ZKC_OK,
                      "%s has %zu members, at most %d are dealt with: nothing changes", v->ids_path,
                      answer->children_count, ZK_VIEW_MEMBERS_MAX);
         v->awaits_event = true;
         return;
     }
+    told_over(&v->too_many);
     const char **names = sorted_children(answer);
     if (!names) {
         no_memory(v, &v->ids_source, out);
@@ -443,12 +449,14 @@ static void answer_topic(struct zk_viewer *v, struct seen_topic *t, struct bytes
     if (!exists)
         group_notice(out, 4, "member", ZKC_OK, "topic %s does not exist (yet)", t->name);
     else if (err)
-        group_notice(out, 3, "member", err, "topic %s: %s; it stays as it was", t->name, why.text);
+        group_notice(out, 3, "member", told_is_news(&t->odd, told_hash(why.text)) ? err : ZKC_OK,
+                     "topic %s: %s; it stays as it was", t->name, why.text);
     else if (why.text[0])
         group_notice(out, 4, "member", ZKC_OK, "topic %s counts as having no partitions: %s",
                      t->name, why.text);
     if (err)
         return;
+    told_over(&t->odd);
     zk_topic_deinit(&t->topic);
     t->topic = topic;
 }
@@ -467,6 +475,7 @@ static void answer_id(struct zk_viewer *v, struct seen_id *id, const struct zk_r
     id->registration = r;
     if (!why.text[0]) {
         id->is_watched = false;
+        told_over(&id->odd);
         return;
     }
     if (!id->is_watched && !r->content->is_readable) {
@@ -475,7 +484,8 @@ static void answer_id(struct zk_viewer *v, struct seen_id *id, const struct zk_r
         return;
     }
     if (r->content->is_share_unknown)
-        group_notice(out, 3, "member", ZKC_ERR_CORRUPT,
+        group_notice(out, 3, "member",
+                     told_is_news(&id->odd, told_hash(why.text)) ? ZKC_ERR_CORRUPT : ZKC_OK,
                      "registration %s: %s; its share is not known: it counts as a member without "
                      "streams here, but members that can read its filter give partitions to it, "
                      "which are then claimed by two or owned by none",

@@ -24,6 +24,7 @@ struct entry {
 
 struct session {
     enum watch_session_state state;
+    uint32_t life; /* counts how often it was wanted */
     size_t count, bytes;
     int64_t until_ms;  /* OPENING, AWAY: it is waited for so long */
     int64_t retire_ms; /* when it is given up as not needed; INT64_MAX: it is needed */
@@ -38,6 +39,8 @@ struct watch_spread {
     size_t unwatched;
     int64_t look_again_at_ms; /* at those that are not watched; INT64_MAX: there are none */
     int64_t retry_at_ms;      /* no further session is opened before */
+    bool is_refused;          /* the last that was to be opened could not be had */
+    bool is_overdue;          /* that is to be told: it was not there in time */
     int64_t seen;             /* the last transaction of any session */
     struct entry *lost, *told;
 };
@@ -197,6 +200,7 @@ static bool has_room(const struct watch_spread *s, unsigned session, bool may_mo
 static void want_session(struct watch_spread *s, unsigned k, int64_t now_ms)
 {
     s->sessions[k] = (struct session){.state = WATCH_SESSION_OPENING,
+                                      .life = s->sessions[k].life + 1,
                                       .until_ms = now_ms + s->config.look_again_ms,
                                       .retire_ms = INT64_MAX};
 }
@@ -275,8 +279,10 @@ static void look_again(struct watch_spread *s)
 static void end_session(struct watch_spread *s, unsigned k)
 {
     lose_all_of(s, k);
-    s->sessions[k] = (struct session){
-        .state = WATCH_SESSION_NONE, .until_ms = INT64_MAX, .retire_ms = INT64_MAX};
+    s->sessions[k] = (struct session){.state = WATCH_SESSION_NONE,
+                                      .life = s->sessions[k].life,
+                                      .until_ms = INT64_MAX,
+                                      .retire_ms = INT64_MAX};
 }
 
 bool watch_spread_take_lost(struct watch_spread *s, struct zk_watch_event *event)
@@ -425,6 +431,11 @@ enum watch_session_state watch_spread_state(const struct watch_spread *s, unsign
     return s->sessions[session].state;
 }
 
+uint32_t watch_spread_life(const struct watch_spread *s, unsigned session)
+{
+    return s->sessions[session].life;
+}
+
 void watch_spread_connected(struct watch_spread *s, unsigned session, int64_t now_ms)
 {
     struct session *of = &s->sessions[session];
@@ -435,6 +446,7 @@ void watch_spread_connected(struct watch_spread *s, unsigned session, int64_t no
     of->until_ms = INT64_MAX;
     of->seen = 0; /* it may be another server */
     s->retry_at_ms = INT64_MIN;
+    s->is_refused = false;
     if (is_new)
         look_again(s);
     watch_spread_run(s, now_ms);
@@ -461,8 +473,10 @@ void watch_spread_over(struct watch_spread *s, unsigned session, bool refused, i
     if (s->sessions[session].state == WATCH_SESSION_NONE)
         return;
     end_session(s, session);
-    if (refused)
-        s->retry_at_ms = now_ms + s->config.look_again_ms / 2;
+    if (!refused)
+        return;
+    s->is_refused = true;
+    s->retry_at_ms = now_ms + s->config.look_again_ms / 2;
 }
 
 void watch_spread_rest(struct watch_spread *s)
@@ -478,6 +492,7 @@ void watch_spread_rest(struct watch_spread *s)
     for (unsigned k = 1; k <= s->config.sessions_max; k++)
         end_session(s, k);
     s->look_again_at_ms = INT64_MAX;
+    s->is_refused = s->is_overdue = false;
 }
 
 /* A lower session that would have room for all of it, and some to spare. */
@@ -506,8 +521,10 @@ static void check_need(struct watch_spread *s, unsigned k, int64_t now_ms)
 void watch_spread_run(struct watch_spread *s, int64_t now_ms)
 {
     for (unsigned k = 1; k <= s->config.sessions_max; k++) {
-        if (now_ms >= s->sessions[k].until_ms)
+        if (now_ms >= s->sessions[k].until_ms) {
+            s->is_overdue |= s->sessions[k].state == WATCH_SESSION_OPENING;
             watch_spread_over(s, k, true, now_ms);
+        }
         check_need(s, k, now_ms);
     }
     if (now_ms >= s->look_again_at_ms)
@@ -525,11 +542,22 @@ int64_t watch_spread_deadline_ms(const struct watch_spread *s)
     return at;
 }
 
+bool watch_spread_take_overdue(struct watch_spread *s)
+{
+    bool is_overdue = s->is_overdue;
+    s->is_overdue = false;
+    return is_overdue;
+}
+
 struct watch_spread_counts watch_spread_counts(const struct watch_spread *s)
 {
+    bool is_opening = false;
     struct watch_spread_counts counts = {.bytes = s->sessions[0].bytes, .unwatched = s->unwatched};
     counts.watches = s->count - s->unwatched;
-    for (unsigned k = 1; k <= s->config.sessions_max; k++)
+    for (unsigned k = 1; k <= s->config.sessions_max; k++) {
         counts.sessions += s->sessions[k].state != WATCH_SESSION_NONE;
+        is_opening |= s->sessions[k].state == WATCH_SESSION_OPENING;
+    }
+    counts.is_short = s->unwatched > 0 && (s->is_refused || !is_opening);
     return counts;
 }

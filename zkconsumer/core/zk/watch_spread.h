@@ -18,7 +18,8 @@
  * sent again. The server is made to catch up by a sync in front of it.
  *
  * Session 0 is the member's own: it carries what must be told by it, and others' up to half of a
- * packet. Pure; the shell opens and closes sessions as watch_spread_state() says. */
+ * packet. Pure; the shell opens and closes sessions as watch_spread_state() and watch_spread_life()
+ * say. */
 #ifndef ZKC_ZK_WATCH_SPREAD_H
 #define ZKC_ZK_WATCH_SPREAD_H
 
@@ -83,6 +84,11 @@ bool watch_spread_fired(struct watch_spread *s, unsigned session,
 /* ---- sessions ---- */
 
 enum watch_session_state watch_spread_state(const struct watch_spread *s, unsigned session);
+
+/* How often this one was wanted. What the shell has opened for an earlier life is to be closed, and
+ * nothing that it says counts: it may be wanted again before it was closed. */
+uint32_t watch_spread_life(const struct watch_spread *s, unsigned session);
+
 void watch_spread_connected(struct watch_spread *s, unsigned session, int64_t now_ms);
 
 /* The connection is lost: it is waited for so long. */
@@ -97,6 +103,11 @@ void watch_spread_over(struct watch_spread *s, unsigned session, bool refused, i
  * need. */
 void watch_spread_run(struct watch_spread *s, int64_t now_ms);
 int64_t watch_spread_deadline_ms(const struct watch_spread *s); /* INT64_MAX: none */
+
+/* Whether one has been given up since it was last asked about, for it was not there in
+ * look_again_ms: what cannot be had is told, and this nobody else tells. To be called after each of
+ * the above. */
+bool watch_spread_take_overdue(struct watch_spread *s);
 
 /* The next watch that was lost: true, and *event is to be told; its path is lent until the next
  * call. To be called after each of the above until it is false. */
@@ -115,6 +126,8 @@ struct watch_spread_counts {
     size_t watches;    /* under all sessions */
     size_t bytes;      /* that session 0's take in a packet */
     size_t unwatched;  /* looked at again and again */
+    bool is_short;     /* ... and it is not only that a session is being opened for the first time:
+                        * the last could not be had, or there may be no more of them */
 };
 struct watch_spread_counts watch_spread_counts(const struct watch_spread *s);
 

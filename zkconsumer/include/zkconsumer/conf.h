@@ -74,7 +74,9 @@ ZKC_API void zkc_conf_set_on_log(zkc_conf *conf, zkc_log_fn *fn);
 
 /* Something that the application should know of and that no call of its own returned: ZooKeeper
  * unreachable, session expired, rebalance given up, offset out of range, message too large ...
- * `text` names what, where, and what to do. */
+ * `text` names what, where, and what to do. What is tried again is told when it fails first, and
+ * when it fails for another reason or after it has gone well, not with each attempt (those are in
+ * the log). */
 typedef void zkc_error_fn(zkc_consumer *consumer, enum zkc_err err, const char *text, void *user);
 ZKC_API void zkc_conf_set_on_error(zkc_conf *conf, zkc_error_fn *fn);
 
