@@ -639,6 +639,12 @@ static void carry_out(struct member *m, const struct group_output *o)
     case GROUP_OUT_FETCH_START:
         faults_point(m->world, m, SIM_POINT_ASSIGN);
         app_open(m, &o->fetch_start);
+        if (o->fetch_start.leader_host) {
+            const struct group_claim *c = &o->fetch_start;
+            const struct group_leader leader = {c->topic, c->partition, c->leader_id,
+                                                c->leader_host, c->leader_port};
+            app_leaders(m, &leader, 1);
+        }
         break;
     case GROUP_OUT_FETCH_STOP: stop_one(m, o); break;
     case GROUP_OUT_VOID: app_void(m, o->voided.claim); break;

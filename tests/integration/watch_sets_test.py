@@ -253,7 +253,7 @@ def test_no_connection_for_watches(t):
     little later. When there is room the watches are left."""
     w = World(t, long_names(300), {"maxClientCnxns": 6})
     fillers = []
-    w.open("o")
+    w.open("o", {"statistics.interval.ms": 200})
     wait_for_connections(w.proxy, "o", 1)
     while one_more_client(w, fillers):
         pass

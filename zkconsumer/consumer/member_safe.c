@@ -242,6 +242,17 @@ static int by_partition(const void *a, const void *b)
                                    (struct topic_partition){y->topic, y->partition});
 }
 
+/* Those that the machine has found already. */
+static void start_from_leaders(zkc_consumer *c, const struct group_claim *claims, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct group_claim *claim = &claims[i];
+        const struct group_leader leader = {claim->topic, claim->partition, claim->leader_id,
+                                            claim->leader_host, claim->leader_port};
+        fetching_leaders(c->fetching, &leader, 1);
+    }
+}
+
 void member_safe_start(zkc_consumer *c)
 {
     struct safe_parts *p = &c->safe_parts;
@@ -258,6 +269,7 @@ void member_safe_start(zkc_consumer *c)
                                       claims[i].offset};
     if (owned)
         member_tell_rebalance(c, ZKC_REBALANCE_ASSIGN, owned, count);
+    size_t known = 0; /* claims whose leader is */
     for (size_t i = 0; i < count; i++) {
         enum zkc_err err = ZKC_ERR_NOMEM;
         if (owned && p->lease && claims[i].session_id == p->lease_session)
@@ -265,7 +277,10 @@ void member_safe_start(zkc_consumer *c)
                                  p->lease);
         if (err)
             not_fetched(c, &claims[i], err);
+        else if (claims[i].leader_host)
+            claims[known++] = claims[i];
     }
+    start_from_leaders(c, claims, known);
     free(owned);
     free(claims);
 }

@@ -124,8 +124,30 @@ static void round_trip(struct rig *r)
         ;
 }
 
+/* A broker answers the question for leaders: it is that of partitions 0 .. count-1. */
+static void tell_leaders(struct rig *r, int count, const char *host, int port)
+{
+    struct group_leader list[100];
+    assert_true(count <= (int)ARRAY_LEN(list));
+    for (int p = 0; p < count; p++)
+        list[p] = (struct group_leader){"t", p, 1, host, port};
+    struct group_input in = {
+        .type = GROUP_IN_METADATA,
+        .metadata = {.seq = r->m->metadata_seq, .list = list, .count = (size_t)count}};
+    safe_feed(r->m, &in);
+}
+
+static void put_broker(struct rig *r, const char *host)
+{
+    char data[100];
+    snprintf(data, sizeof data, "{\"host\":\"%s\",\"port\":9,\"version\":1}", host);
+    safe_world_remove(r->w, "/brokers/ids/1");
+    fake_zk_put(r->w->zk, "/brokers/ids/1", data);
+}
+
 /* What another releases flows three round trips after the event: the claim, the reads that open the
- * gate, both in one, and the fetch that is begun then. However many go at once. */
+ * gate, both in one, and the fetch that is begun then, from the leader that was found while it was
+ * waited for. However many go at once. */
 static void test_contested_flows_within_three_round_trips(void **state)
 {
     (void)state;
@@ -139,9 +161,12 @@ static void test_contested_flows_within_three_round_trips(void **state)
             snprintf(path, sizeof path, SAFE_OWNERS "%d", p);
             fake_zk_put_ephemeral(r.w->zk, path, "java-0", r.other);
         }
+        put_broker(&r, "h1");
         r.m = safe_world_join(r.w, "g_m", &config);
         safe_connect(r.m);
         safe_world_calm(r.w);
+        tell_leaders(&r, counts[i], "h1", 9);
+        uint32_t asked = r.m->metadata_seq;
         for (int p = 0; p < counts[i]; p++) {
             assert_false(safe_gate_is_open(r.m, p));
             snprintf(path, sizeof path, SAFE_OWNERS "%d", p);
@@ -152,10 +177,54 @@ static void test_contested_flows_within_three_round_trips(void **state)
         for (int trips = 0; trips < 2; trips++)
             round_trip(&r);
         for (int p = 0; p < counts[i]; p++)
-            if (!safe_gate_is_open(r.m, p))
+            if (!safe_gate_is_open(r.m, p) || r.m->held[p].leader_port != 9)
                 fail_msg("%d partitions: %d is not fetched after two round trips", counts[i], p);
+        safe_world_run_ms(r.w, 1000);
+        assert_int_equal(r.m->metadata_seq, asked); /* nobody has to be asked any more */
         end(&r);
     }
+}
+
+/* The leader of what is waited for is not kept for longer than it can be trusted, and not looked
+ * for any longer than it is wanted. */
+static void test_a_leader_found_ahead_of_time(void **state)
+{
+    (void)state;
+    struct rig r;
+    r.w = safe_world_with_foreigner(1, &r.other);
+    struct zk_safe_config config = safe_world_config();
+    take(&r);
+    put_broker(&r, "h1");
+    r.m = safe_world_join(r.w, "g_m", &config);
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(r.m->metadata_seq, 1);
+    tell_leaders(&r, 1, "h1", 9);
+    put_broker(&r, "h2"); /* it is somewhere else now */
+    safe_world_run_ms(r.w, 1000);
+    uint32_t asked = r.m->metadata_seq;
+    assert_true(asked > 1);
+    tell_leaders(&r, 1, "h2", 10);
+    safe_world_remove(r.w, OWNER_0);
+    safe_world_calm(r.w);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].leader_port, 10);
+    unwant(&r);
+    safe_world_run_ms(r.w, 1000);
+    take(&r);
+    want(&r); /* the next time it is looked for anew */
+    safe_world_run_ms(r.w, 1000);
+    assert_int_equal(r.m->metadata_seq, asked + 1);
+    unwant(&r);
+    safe_world_run_ms(r.w, 1000);
+    tell_leaders(&r, 1, "h3", 11); /* too late, for nobody */
+    safe_world_remove(r.w, OWNER_0);
+    want(&r);
+    safe_world_run_ms(r.w, 1000);
+    assert_true(safe_gate_is_open(r.m, 0));
+    assert_int_equal(r.m->held[0].leader_port, 0);
+    assert_int_equal(r.m->metadata_seq, asked + 2);
+    end(&r);
 }
 
 /* The share is settled on all the same; after a session and a hand-over's time it is an error,
@@ -991,6 +1060,7 @@ int main(void)
         cmocka_unit_test(test_claimed_read_owned),
         cmocka_unit_test(test_claim_of_a_taken_one_looks_and_waits),
         cmocka_unit_test(test_contested_flows_within_three_round_trips),
+        cmocka_unit_test(test_a_leader_found_ahead_of_time),
         cmocka_unit_test(test_a_taken_one_is_told_of_when_it_stays_so),
         cmocka_unit_test(test_a_refused_claim_is_told_of_and_tried_again),
         cmocka_unit_test(test_looked_at_and_gone_is_claimed_again),

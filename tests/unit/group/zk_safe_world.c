@@ -399,7 +399,8 @@ static void fetch_start(struct safe_member *m, const struct group_claim *c)
                             .session = c->session_id,
                             .next = from,
                             .finished = from,
-                            .start = from};
+                            .start = from,
+                            .leader_port = c->leader_host ? c->leader_port : 0};
 }
 
 static void fetch_stop(struct safe_member *m, const struct group_output *o)

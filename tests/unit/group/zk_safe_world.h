@@ -33,6 +33,7 @@ struct safe_held {
     int64_t finished; /* next after the last finished; what is between is out */
     uint32_t moves;   /* safe_seek() */
     int64_t start;
+    int leader_port; /* of the broker, if it was known from the start */
 };
 
 /* A question to the group's offset manager. */

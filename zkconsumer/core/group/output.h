@@ -32,6 +32,9 @@ struct group_claim {
     uint32_t topic_index; /* in the machine's own subscription */
     uint64_t number;      /* zk_safe: counts from 1 in a machine's life, never reused; else 0 */
     int64_t session_id;   /* of its owner node; its lease is this claim's lease. 0: no owner node */
+    const char *leader_host; /* zk_safe: of its leader, as found while the partition was another's;
+                              * lent as long as the machine. NULL: GROUP_OUT_LEADERS will say */
+    int32_t leader_id, leader_port;
 };
 
 struct group_position {

@@ -283,8 +283,10 @@ static void take_event(struct zk_safe *m, const struct group_input *in, struct g
     const char *path = in->watch.path;
     if (strcmp(path, m->id_path) == 0)
         safe_id_event(m);
-    if (strcmp(path, ZK_PATH_BROKER_IDS) == 0)
+    if (strcmp(path, ZK_PATH_BROKER_IDS) == 0) {
         finder_forget_brokers(&m->finder);
+        safe_forget_leaders(m);
+    }
     struct zk_path_parts parts = zk_path_parse(path);
     if (parts.kind == ZK_PATH_OWNER && bytes_equal_text(parts.group, m->group)) {
         struct safe_partition *p = safe_find(m, parts.topic, parts.partition);
@@ -330,6 +332,15 @@ static void take_leave(struct zk_safe *m, struct group_outputs *out)
         group_emit(out, GROUP_OUT_CLOSE_SESSION);
         break;
     }
+}
+
+static void take_metadata(struct zk_safe *m, const struct group_input *in,
+                          struct group_outputs *out)
+{
+    size_t first = out->count;
+    finder_metadata(&m->finder, m->now_ms, in->metadata.seq, in->metadata.failed, in->metadata.text,
+                    in->metadata.list, in->metadata.count, out);
+    safe_keep_leaders(m, first, out);
 }
 
 /* An evicted member is back as soon as the application polls. */
@@ -391,10 +402,7 @@ static void take_input(struct zk_safe *m, const struct group_input *in, struct g
     case GROUP_IN_POSITIONS: safe_positions(m, in); break;
     case GROUP_IN_DRAINED: safe_drained(m, in); break;
     case GROUP_IN_COMMIT: safe_commit(m, in, out); break;
-    case GROUP_IN_METADATA:
-        finder_metadata(&m->finder, m->now_ms, in->metadata.seq, in->metadata.failed,
-                        in->metadata.text, in->metadata.list, in->metadata.count, out);
-        break;
+    case GROUP_IN_METADATA: take_metadata(m, in, out); break;
     case GROUP_IN_LEADER_LOST: leader_lost(m, in, out); break;
     case GROUP_IN_VIEW: safe_observer_view(m, in->view.view, out); break;
     case GROUP_IN_LEAVE: take_leave(m, out); break;

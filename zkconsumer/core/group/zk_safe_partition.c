@@ -194,6 +194,9 @@ void safe_free_partitions(struct zk_safe *m)
         free(m->topics[i]->name);
         free(m->topics[i]);
     }
+    for (size_t i = 0; i < m->host_count; i++)
+        free(m->hosts[i]);
+    free(m->hosts);
     free(m->partitions);
     free(m->topics);
     free(m->owned);
@@ -260,6 +263,80 @@ void safe_want_leader(struct zk_safe *m, struct safe_partition *p, struct group_
     }
 }
 
+/* Ahead of time, while it is another's: so the fetch is sent when the gate opens. Without memory
+ * for it there is another time, then. */
+static void seek_leader(struct zk_safe *m, const struct safe_partition *p)
+{
+    struct finder_wanted wanted = {p->topic->name, p->topic->index, p->partition};
+    if (!p->leader_host && finder_want(&m->finder, &wanted, 1) != ZKC_OK)
+        return;
+}
+
+static void forget_leader(struct zk_safe *m, struct safe_partition *p)
+{
+    p->leader_host = NULL;
+    finder_unwant(&m->finder, p->topic->index, p->partition);
+}
+
+void safe_forget_leaders(struct zk_safe *m)
+{
+    for (size_t i = 0; i < m->partition_count; i++) {
+        struct safe_partition *p = m->partitions[i];
+        bool was_kept = p->leader_host != NULL;
+        p->leader_host = NULL;
+        if (was_kept)
+            seek_leader(m, p);
+    }
+}
+
+/* Ours of this text; NULL: out of memory. */
+static const char *keep_host(struct zk_safe *m, const char *host)
+{
+    for (size_t i = 0; i < m->host_count; i++)
+        if (strcmp(m->hosts[i], host) == 0)
+            return m->hosts[i];
+    char **hosts = grown(m->hosts, &m->host_cap, m->host_count, sizeof *hosts);
+    char *copy = hosts ? strdup(host) : NULL;
+    m->hosts = hosts ? hosts : m->hosts;
+    if (copy)
+        m->hosts[m->host_count++] = copy;
+    return copy;
+}
+
+static void keep_leader(struct zk_safe *m, struct safe_partition *p, const struct group_leader *l)
+{
+    p->leader_host = keep_host(m, l->host);
+    p->leader_id = l->broker_id;
+    p->leader_port = l->port;
+}
+
+/* The list is the finder's. How many of it are for the fetchers, which come first then. */
+static size_t keep_of(struct zk_safe *m, struct group_leader *list, size_t count)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct safe_partition *p = safe_find(m, bytes_of_text(list[i].topic), list[i].partition);
+        if (p && p->is_open)
+            list[left++] = list[i];
+        else if (p)
+            keep_leader(m, p, &list[i]);
+    }
+    return left;
+}
+
+void safe_keep_leaders(struct zk_safe *m, size_t first, struct group_outputs *out)
+{
+    size_t left = first;
+    for (size_t i = first; i < out->count; i++) {
+        struct group_output *o = &out->list[i];
+        if (o->type == GROUP_OUT_LEADERS)
+            o->leaders.count = keep_of(m, m->finder.leaders, o->leaders.count);
+        if (o->type != GROUP_OUT_LEADERS || o->leaders.count > 0)
+            out->list[left++] = *o;
+    }
+    out->count = left;
+}
+
 static void end_waiting(struct safe_partition *p, struct group_outputs *out)
 {
     if (p->is_told_waiting) {
@@ -289,13 +366,18 @@ void safe_open(struct zk_safe *m, struct safe_partition *p, int64_t position,
                                 .offset = position,
                                 .topic_index = p->topic->index,
                                 .number = p->claim,
-                                .session_id = m->session_id};
+                                .session_id = m->session_id,
+                                .leader_host = p->leader_host,
+                                .leader_id = p->leader_id,
+                                .leader_port = p->leader_port};
     size_t at = owned_position(m, p);
     memmove(&m->owned[at + 1], &m->owned[at], (m->owned_count - at) * sizeof *m->owned);
     m->owned[at] = claim;
     m->owned_count++;
     group_emit(out, GROUP_OUT_FETCH_START)->fetch_start = claim;
-    safe_want_leader(m, p, out);
+    if (!p->leader_host)
+        safe_want_leader(m, p, out);
+    p->leader_host = NULL; /* the fetcher's from here on */
 }
 
 void safe_close(struct zk_safe *m, struct safe_partition *p, enum group_gate gate,
@@ -335,6 +417,7 @@ void safe_forget(struct zk_safe *m, struct safe_partition *p, struct group_outpu
     else if (!p->is_drained && !p->is_void && p->claim)
         safe_void(m, p, GROUP_VOID_LOST, out);
     safe_job_failed(m, p, ZKC_ERR_NOT_OWNED, "the partition is not owned any more");
+    forget_leader(m, p);
     reset(p);
     if (p->state != FREE)
         safe_set_state(m, p, FREE);
@@ -419,6 +502,7 @@ static void act_free(struct zk_safe *m, struct safe_partition *p, struct group_o
     }
     if (!safe_wants(m, p)) {
         end_waiting(p, out);
+        forget_leader(m, p);
         return;
     }
     bool waits = !p->is_called && (p->topic->hint != HINT_NONE || safe_holds_claims(m));
@@ -750,6 +834,7 @@ static void wait_for(struct zk_safe *m, struct safe_partition *p, struct bytes h
     if (p->waiting_since_ms == INT64_MAX)
         p->waiting_since_ms = m->now_ms;
     p->is_told_waiting = true;
+    seek_leader(m, p);
     free(p->holder);
     p->holder = strndup(holder.data ? (const char *)holder.data : "",
                         holder.len < HOLDER_MAX ? holder.len : HOLDER_MAX);

@@ -166,6 +166,8 @@ struct safe_partition {
     int64_t waiting_since_ms; /* INT64_MAX: not waiting */
     bool is_told_waiting;
     char *holder; /* owned; who had it when we looked last; NULL: not waiting, or no memory */
+    const char *leader_host; /* in m->hosts: found while it was another's; NULL: not known */
+    int32_t leader_id, leader_port;
 
     bool is_unwatched; /* the watch on our owner node was lost: to be left again */
     bool is_watching;  /* that is under way */
@@ -296,6 +298,8 @@ struct zk_safe {
     struct lane lanes[GROUP_LANE_COUNT]; /* of the leader finder */
     int64_t resend_at_ms;
     struct leader_finder finder;
+    char **hosts; /* owned, each once: of leaders found ahead of time */
+    size_t host_count, host_cap;
     struct offset_manager manager; /* of offsets in Kafka */
     bool are_stored_wanted;        /* a partition waits for a request */
     int64_t silent_at_ms; /* then it has not answered for too long; INT64_MAX: none waits */
@@ -420,6 +424,12 @@ void safe_void(struct zk_safe *m, struct safe_partition *p, enum group_void reas
                struct group_outputs *out);
 
 void safe_want_leader(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out);
+
+/* Outputs from `first` on: leaders of what is not open yet are kept for when it is. */
+void safe_keep_leaders(struct zk_safe *m, size_t first, struct group_outputs *out);
+
+/* What was kept may not be right any more: it is looked for again. */
+void safe_forget_leaders(struct zk_safe *m);
 
 /* The operation is lost: sent again, or looked at, when there is a connection. */
 void safe_op_lost(struct zk_safe *m, struct safe_partition *p);
