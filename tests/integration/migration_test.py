@@ -5,6 +5,7 @@ commands start, and in compat."""
 import os
 import pathlib
 import subprocess
+from collections import Counter
 
 from lib.kafka_tools import kafkas
 from lib.ledger import Traffic
@@ -80,12 +81,18 @@ class Group:
             member.close_wait(name)
 
     def verify(self):
-        """The page's check after every step; it is settled then."""
+        """The page's check after every step. It holds while those who were there own everything and who has come
+        nothing yet: everybody is to have its share first."""
         self.zk.wait_for_members(len(self.there))
+
+        def is_shared():
+            shares = Counter(self.zk.owners("orders").values())
+            assert sum(shares.values()) == PARTITIONS and len(shares) == len(self.there), shares
+            assert max(shares.values()) - min(shares.values()) <= 1, shares
+            return True
+        wait_for(is_shared, "%d members to have their shares" % len(self.there), 90)
         said = self.shell.run("until zkconsumer groups verify")
         assert said.splitlines()[-1] == "Rebalance operation successful !", said
-        owners = self.zk.owners("orders")
-        assert len(owners) == PARTITIONS and len(set(owners.values())) == len(self.there), owners
 
     def delivered(self):
         return [message for name, member in self.all.items()
