@@ -1078,7 +1078,7 @@ void member_start(struct member *m)
     e.m_start.strategy = machine_strategy_name(m);
     e.m_start.streams = machine_streams(m);
     e.m_start.mode = m->plan.config.is_safe ? "zookeeper:safe" : "zookeeper:compat";
-    e.m_start.is_observed = m->plan.process != 0;
+    e.m_start.is_observed = machine_is_observed(m);
     tell(m, &e);
     m->sessions = 0;
     open_session(m);

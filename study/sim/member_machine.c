@@ -43,7 +43,7 @@ static void safe_new(struct member *m, const struct zk_subscription *subscriptio
     config.auto_commit_interval_ms = c->auto_commit_interval_ms;
     config.refresh_leader_backoff_ms = c->refresh_leader_backoff_ms;
     config.close_timeout_ms = MEMBER_CLOSE_MS;
-    config.observer_process = m->plan.process != 0;
+    config.observer_process = machine_is_observed(m);
     config.seed = seed;
     if (zk_safe_new(&config, (int64_t)(member_local_ns(m) / SIM_MS), &m->safe, &why))
         rescue_fail(&m->world->rescue);
@@ -69,6 +69,19 @@ int32_t machine_streams(const struct member *m)
 bool machine_subscribes(const struct member *m, size_t topic)
 {
     return topic >= 32 || !(m->plan.config.skips_topics >> topic & 1);
+}
+
+/* consumer/observer.c, make_key(): who subscribes otherwise sees another view. */
+bool machine_is_observed(const struct member *m)
+{
+    const struct sim *w = m->world;
+    size_t i = 0;
+    if (!m->plan.process)
+        return false;
+    while (w->members[i].plan.process != m->plan.process)
+        i++;
+    const struct sim_member_config *first = &w->members[i].plan.config, *c = &m->plan.config;
+    return first->is_filter == c->is_filter && first->skips_topics == c->skips_topics;
 }
 
 void machine_new(struct member *m)

@@ -315,7 +315,7 @@ static void drop(struct observer *o)
 void observer_join(struct member *m)
 {
     struct sim *w = m->world;
-    if (!m->plan.process)
+    if (!machine_is_observed(m))
         return;
     struct observer *o = &w->observers[m->plan.process - 1];
     m->observer = o;

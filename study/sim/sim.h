@@ -94,7 +94,8 @@ struct sim_member_plan {
     uint64_t start_ns;  /* SIM_NEVER: only when a fault starts it */
     const char *server; /* the only one that it connects to; NULL: any */
     unsigned process; /* safe: > 0, and up to the number of members: those with the same number are
-                       * of one process, and share its observer; 0: a process of its own */
+                       * of one process, and those that subscribe as the first of them does share
+                       * its observer; 0: a process of its own */
     const char *consumer_id; /* NULL: g_c1, g_c2, ...; started again under a new id (g_c1_2, ...) */
     struct sim_member_config config;
 };

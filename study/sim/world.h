@@ -408,6 +408,8 @@ const char *machine_state_name(const struct member *m);
 const char *machine_strategy_name(const struct member *m);     /* "auto", "range", ... */
 int32_t machine_streams(const struct member *m);               /* of each topic, in this life */
 bool machine_subscribes(const struct member *m, size_t topic); /* to this topic of the world */
+/* By its process: it subscribes as the first of its members does. */
+bool machine_is_observed(const struct member *m);
 
 /* member_app.c: fetching and the application */
 void app_init(struct member *m);
