@@ -274,13 +274,19 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
     x->since_ns = e->t_ns;
     x->since_gs = e->gs;
     begin_at(c, x, e->own.offset >= 0 ? e->own.offset : -1);
-    x->reached = x->moved_to = -1;
+    x->reached = -1;
+    if (!c->members[x->member].is_safe)
+        x->moved_to = -1; /* of a safe member: since it has claimed, safe.c */
     x->pending_count = 0;
     struct partition *p = &c->partitions[x->partition];
     p->floor_asked = -1;
     p->is_of_before = false;
-    if (x->next >= 0 && (p->floor < 0 || x->next < p->floor))
+    if (x->next >= 0 && x->next < p->committed) { /* it counts when that is committed */
+        p->floor_asked = x->next;
+        p->mover = (uint32_t)(x - c->pairs);
+    } else if (x->next >= 0 && (p->floor < 0 || x->next < p->floor)) {
         p->floor = x->next;
+    }
     pair_recount(c, x);
 }
 

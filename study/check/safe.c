@@ -242,7 +242,8 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
                  "%s begins %s/%d at %" PRId64 "; Kafka has been told %" PRId64 " in time", e->m,
                  e->own.p.topic, e->own.p.partition, e->own.offset, p->stored_least);
     /* What is in ZooKeeper, too, does not count for who reads Kafka alone. */
-    if (!p->was_turned_back && e->own.offset >= 0 && e->own.offset < p->begin_least)
+    bool is_asked = x->moved_to >= 0 && e->own.offset >= x->moved_to;
+    if (!p->was_turned_back && !is_asked && e->own.offset >= 0 && e->own.offset < p->begin_least)
         violated(c, CHECK_SF5, p->committed_gs,
                  "%s begins %s/%d at %" PRId64 "; %" PRId64 " is committed", e->m, e->own.p.topic,
                  e->own.p.partition, e->own.offset, p->begin_least);
@@ -269,7 +270,7 @@ static void take_claim(struct check *c, const struct trace_event *e)
     if (!x || strcmp(e->claim.rc, "ok") != 0)
         return;
     x->has_been_given = x->has_begun = false;
-    x->read_most = x->read_stored = -1;
+    x->read_most = x->read_stored = x->moved_to = -1;
 }
 
 static void take_drained(struct check *c, const char *m, struct topic_partition p, int64_t finished)

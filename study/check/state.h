@@ -38,7 +38,7 @@ struct pair {
     int64_t start;    /* of a member in safe mode: the lowest since it claimed; -1: not known */
     int64_t next;     /* the offset to be delivered next; -1: not known */
     int64_t reached;  /* by deliveries before the position was moved; -1: it was not */
-    int64_t moved_to; /* the lowest place since the belief began; -1: none */
+    int64_t moved_to; /* the lowest since the belief began (safe: since it claimed); -1: none */
     struct pending pending[PENDING_MAX];
     size_t pending_count;
     bool in_registry; /* claimed, and not given back */

@@ -569,6 +569,33 @@ static void test_a_moved_position_is_committed_below(void **state)
     end(&r);
 }
 
+/* What was gone back to and is not committed yet is gone on from when the partition is resolved to
+ * be ours still: not from what was committed before. */
+static void test_a_moved_position_outlives_a_lost_release(void **state)
+{
+    (void)state;
+    for (int is_timed = 0; is_timed < 2; is_timed++) {
+        struct rig r;
+        struct zk_safe_config config = safe_world_config();
+        config.auto_commit = is_timed;
+        begin(&r, config);
+        fake_zk_put(r.w->zk, OFFSET_0, "5");
+        until_owned(&r);
+        safe_seek(r.m, 0, 2);
+        unwant(&r);
+        until(&r, "delete owners/t/0 v1");
+        safe_cut(r.m);
+        want(&r);
+        safe_connect(r.m);
+        safe_world_calm(r.w);
+        assert_true(safe_gate_is_open(r.m, 0));
+        assert_int_equal(r.m->held[0].next, 2);
+        if (is_timed)
+            assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), "2");
+        end(&r);
+    }
+}
+
 /* Without the timer a commit of all that is owned takes it back, once; one of before does not. */
 static void test_a_moved_position_is_committed_when_asked(void **state)
 {
@@ -1078,6 +1105,7 @@ int main(void)
         cmocka_unit_test(test_commits_by_version),
         cmocka_unit_test(test_a_moved_position_is_committed_below),
         cmocka_unit_test(test_a_moved_position_is_committed_when_asked),
+        cmocka_unit_test(test_a_moved_position_outlives_a_lost_release),
         cmocka_unit_test(test_commit_of_what_is_not_owned_is_refused),
         cmocka_unit_test(test_no_commit_after_the_lease),
         cmocka_unit_test(test_deleted_owner_node_is_lost),

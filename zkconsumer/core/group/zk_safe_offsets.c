@@ -94,18 +94,25 @@ static void tell_read(const struct safe_partition *p, struct group_outputs *out)
     o->offset.zk_rc = p->found_version < 0 ? ZK_NO_NODE : ZK_OK;
 }
 
+/* It was set back to `finished`, and that has not been committed: what is stored does not count. */
+static bool has_gone_back(const struct safe_partition *p)
+{
+    return p->finished >= 0 && (p->is_moved || p->is_rewind || p->stored.is_rewind);
+}
+
 void safe_offset_read(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     known(p);
     p->committed = p->found_offset;
     p->is_read = false;
-    if (p->found_forced)
+    if (p->found_forced) {
         obey(m, p);
-    else
+    } else if (!has_gone_back(p)) {
         p->finished = later(p->finished, p->stored.offset); /* the larger of both counts */
-    if (safe_has_znodes(m) && !p->found_forced)
-        p->to_commit = later(p->to_commit, p->stored.offset); /* and the other store gets it */
-    p->finished = later(p->finished, p->found_offset);
+        if (safe_has_znodes(m))
+            p->to_commit = later(p->to_commit, p->stored.offset); /* and the other store gets it */
+        p->finished = later(p->finished, p->found_offset);
+    }
     if (safe_has_znodes(m))
         tell_read(p, out);
     if (!safe_wants(m, p)) {
