@@ -55,6 +55,8 @@ void member_arm(struct member *m)
     if (m->life == MEMBER_DOWN)
         return;
     at = to_world(m, zk_client_deadline_ns(&m->zk));
+    other = to_world(m, watches_deadline_ns(m));
+    at = other < at ? other : at;
     if (m->life == MEMBER_RUNS) {
         int64_t ms = machine_deadline_ms(m);
         if (ms != INT64_MAX) {
@@ -452,14 +454,16 @@ static void send_op(struct member *m, const struct group_output *o)
         return;
     struct zk_write write = write_of(w, op);
     struct zk_write *parts = op->part_count ? parts_of(w, op) : NULL;
+    bool watch = op->watch;
+    struct zk_client *zk = watches_place(m, op, token, &watch);
     m->zk.drops_watch =
         op->watch && w->config.bugs & SIM_BUG_WATCH_ONCE && world_forgets_watch(w, &m->watched, id);
-    if (!zk_client_send(&m->zk, what, &write, op->watch, parts, (uint32_t)op->part_count, token,
+    if (!zk_client_send(zk, what, &write, watch, parts, (uint32_t)op->part_count, token,
                         member_local_ns(m))) {
         keep_unsent(m, o->op.lane, o->op.seq);
         return;
     }
-    count_op(m, what, op->watch);
+    count_op(m, what, watch);
     m->attempt.bytes_out += zk_op_bytes(op);
     if ((w->config.bugs & SIM_BUG_DELETE_FOREIGN) && what == ZK_DO_DELETE &&
         path->info.class_of == TRACE_CLASS_OWNER)
@@ -528,15 +532,31 @@ static void on_result(void *self, const struct zk_pending *op, int zk_rc, const 
     tell_op(m, op, zk_rc, a);
     if (op->token == NO_TOKEN || m->life != MEMBER_RUNS)
         return;
-    enum group_lane lane = (enum group_lane)(op->token >> 32);
-    count_in_attempt(m, op, lane, a);
-    struct zk_result result = {.zk_rc = zk_rc};
-    if (a)
+    count_in_attempt(m, op, (enum group_lane)(op->token >> 32), a);
+    member_feed_answer(m, op->token, zk_rc, a);
+}
+
+void member_feed_answer(struct member *m, uint64_t token, int zk_rc, const struct zk_answer *a)
+{
+    struct zk_result result = {.zk_rc = watches_answered(m, token, zk_rc, a ? a->zxid : 0)};
+    if (a && result.zk_rc == zk_rc)
         zk_answer_result(a, &result);
     struct group_input in = {.type = GROUP_IN_RESULT,
-                             .result = {lane, (uint32_t)op->token, &result}};
+                             .result = {(enum group_lane)(token >> 32), (uint32_t)token, &result}};
     feed(m, &in);
     member_kick(m);
+}
+
+void member_feed_watch(struct member *m, const struct zk_watch_event *event)
+{
+    struct group_input in = {.type = GROUP_IN_WATCH, .watch = *event};
+    feed(m, &in);
+    member_kick(m);
+}
+
+void member_keep_unsent(struct member *m, uint64_t token)
+{
+    keep_unsent(m, (enum group_lane)(token >> 32), (uint32_t)token);
 }
 
 /* ---- outputs ---- */
@@ -605,6 +625,7 @@ static void close_session(struct member *m)
     if (!m->safe)
         m->life = MEMBER_CLOSING;
     m->is_clean = true;
+    watches_rest(m);
     if (m->zk.session)
         tell_session(m, "close");
     zk_client_close(&m->zk, MEMBER_CLOSE_MS, member_local_ns(m));
@@ -688,6 +709,7 @@ static bool feed_unsent(struct member *m)
         return false;
     struct unsent first = m->unsent[0];
     memmove(m->unsent, m->unsent + 1, --m->unsent_count * sizeof first);
+    watches_answered(m, token_of(first.lane, first.seq), ZK_CONNECTION_LOSS, 0);
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {first.lane, first.seq, &loss}};
     feed(m, &in);
     return true;
@@ -706,6 +728,7 @@ static void leave_world(struct member *m)
     e.m_exit.code = m->is_clean ? 0 : 137;
     app_forget(m);
     channel_forget(m);
+    watches_end(m);
     m->life = MEMBER_DOWN;
     timer_arm(&m->timer, SIM_NEVER);
     node_crash(&m->node);
@@ -743,7 +766,11 @@ static void open_session(struct member *m)
 static bool feed_due_safe(struct member *m)
 {
     struct draining d;
-    if (m->closed_due) {
+    struct zk_watch_event lost;
+    if (watches_take_lost(m, &lost)) {
+        struct group_input in = {.type = GROUP_IN_WATCH, .watch = lost};
+        feed(m, &in);
+    } else if (m->closed_due) {
         m->closed_due = false;
         m->draining_count = 0;
         struct group_input in = {.type = GROUP_IN_SESSION_CLOSED};
@@ -902,6 +929,7 @@ static void on_expired(void *self)
     struct group_input in = {.type = GROUP_IN_EXPIRED};
     tell_state(m, "expired", "");
     m->draining_count = 0;
+    watches_own_is_over(m);
     feed(m, &in);
     member_kick(m);
 }
@@ -911,10 +939,9 @@ static void on_watch(void *self, const struct zk_answer *a)
     struct member *m = self;
     struct trace_event e = world_watch_event(m->world, m->node.name, m->zk.zxid, a);
     tell(m, &e);
-    struct group_input in = {.type = GROUP_IN_WATCH,
-                             .watch = {.type = a->event, .path = e.zk_watch.path}};
-    feed(m, &in);
-    member_kick(m);
+    struct zk_watch_event event = {.type = a->event, .path = e.zk_watch.path};
+    watches_fired(m, &event);
+    member_feed_watch(m, &event);
 }
 
 static void on_closed(void *self)
@@ -964,7 +991,8 @@ static void came(void *self, struct conn *c, void *message)
     } else if (*kind == PEER_BROKER) {
         app_came(m, c, message);
     } else if (m->zk.conn != c) {
-        msg_free(&m->world->pool, a);
+        if (!watches_came(m, c, a))
+            msg_free(&m->world->pool, a);
     } else if (a->type == MSG_ZK_EVENT && m->watch_delay_ns) {
         struct late_event *l = pool_take(&m->world->pool, sizeof *l);
         *l = (struct late_event){a, c};
@@ -985,6 +1013,8 @@ static void closed(void *self, struct conn *c)
         app_closed(m, c);
     else if (m->zk.conn == c)
         zk_client_lost(&m->zk, member_local_ns(m));
+    else
+        watches_closed(m, c);
     member_kick(m);
 }
 
@@ -997,6 +1027,8 @@ static void tick(void *actor, void *arg)
     if (m->life == MEMBER_DOWN || m->node.is_suspended)
         return;
     zk_client_tick(&m->zk, member_local_ns(m));
+    if (m->life == MEMBER_RUNS)
+        watches_tick(m);
     if (m->life == MEMBER_RUNS)
         app_tick(m);
     if (m->life == MEMBER_RUNS)
@@ -1065,6 +1097,7 @@ void member_start(struct member *m)
     name_member(m);
     app_init(m);
     channel_forget(m);
+    watches_start(m);
     machine_new(m);
     const char **topics = texts_room(w, w->topic_count + 1);
     size_t count = 0;
@@ -1139,5 +1172,6 @@ void member_resume(struct member *m)
 void member_free(struct member *m)
 {
     zk_view_unref(m->view);
+    watches_end(m);
     machine_free(m);
 }

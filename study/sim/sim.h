@@ -77,15 +77,18 @@ struct sim_member_config {
     bool is_filter;        /* safe: it subscribes by a filter, to whatever topics there are */
     int64_t fetch_wait_ms; /* a broker waits so long for fetch_min messages */
     int64_t fetch_min;
-    int64_t fetch_max;     /* messages of one partition in one answer */
-    int64_t queue_max;     /* messages fetched and not handed out, of one partition: then it
-                            * is left out of fetches */
-    uint64_t process_ns;   /* the application, of each message */
-    uint64_t stop_ns;      /* its handler, when partitions are taken away */
-    uint64_t step_ns;      /* the process, of each event: its CPU */
-    int32_t clock_ppm;     /* its clock runs so much too fast */
-    int32_t streams_again; /* when it is started again; 0: the same */
-    bool is_safe;          /* zookeeper.mode=safe, by `safe` */
+    int64_t fetch_max;           /* messages of one partition in one answer */
+    int64_t queue_max;           /* messages fetched and not handed out, of one partition: then it
+                                  * is left out of fetches */
+    uint64_t process_ns;         /* the application, of each message */
+    uint64_t stop_ns;            /* its handler, when partitions are taken away */
+    uint64_t step_ns;            /* the process, of each event: its CPU */
+    int32_t clock_ppm;           /* its clock runs so much too fast */
+    int32_t streams_again;       /* when it is started again; 0: the same */
+    size_t watch_packet_bytes;   /* safe: zookeeper.jute.maxbuffer; more watches than fit are spread
+                                  * over further sessions; 0: all fit */
+    unsigned watch_sessions_max; /* of these */
+    bool is_safe;                /* zookeeper.mode=safe, by `safe` */
     struct zk_safe_config
         safe; /* its own switches; what has a field above, and names, from there */
 };

@@ -202,6 +202,8 @@ struct attempt_trace {
     int64_t zxid_first, zxid_last;
 };
 
+struct member_watches; /* member_watches.c */
+
 struct member {
     struct node node;
     struct sim *world;
@@ -214,7 +216,8 @@ struct member {
     uint32_t lives; /* starts so far */
     bool is_clean;  /* it leaves, and has said so */
     struct zk_client zk;
-    struct zk_compat *compat; /* the machine: one of the two */
+    struct member_watches *watches; /* further sessions; NULL: none */
+    struct zk_compat *compat;       /* the machine: one of the two */
     struct zk_safe *safe;
     struct timer timer;
     bool is_feeding;
@@ -396,6 +399,29 @@ void member_arm(struct member *m);
 void member_feed_offsets(struct member *m, const struct group_offsets_answer *answer);
 void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
                          const struct metadata_msg *answer);
+
+/* What a further session was answered, told; operations of one that is given up. */
+void member_feed_answer(struct member *m, uint64_t token, int zk_rc, const struct zk_answer *a);
+void member_feed_watch(struct member *m, const struct zk_watch_event *event);
+void member_keep_unsent(struct member *m, uint64_t token);
+
+/* member_watches.c: nothing without further sessions */
+void watches_start(struct member *m);
+void watches_end(struct member *m);
+/* The session that this operation goes to; *watch: whether it leaves a watch there. */
+struct zk_client *watches_place(struct member *m, const struct zk_op *op, uint64_t token,
+                                bool *watch);
+/* An answer of any session, 0: no transaction; what is to be told to the machine. */
+int watches_answered(struct member *m, uint64_t token, int zk_rc, int64_t zxid);
+void watches_fired(struct member *m, const struct zk_watch_event *event); /* by the own session */
+void watches_own_is_over(struct member *m);
+void watches_rest(struct member *m); /* nothing is wanted any more, until the next read */
+/* Opens and closes what is due. True: a watch is lost, *event is to be told. */
+bool watches_take_lost(struct member *m, struct zk_watch_event *event);
+bool watches_came(struct member *m, const struct conn *c, struct zk_answer *a); /* false: not its */
+void watches_closed(struct member *m, const struct conn *c);
+uint64_t watches_deadline_ns(const struct member *m); /* its clock */
+void watches_tick(struct member *m);
 
 /* member_machine.c */
 #define MACHINE_FILTER  ".*" /* of members that subscribe by one */

@@ -32,7 +32,13 @@
 enum rules { OF_SEED, UNEVEN, RENDEZVOUS, MIXED };
 
 /* PARTS: what some worlds have besides. */
-enum { IN_KAFKA = 1 << 0, OBSERVED = 1 << 1, WIDE_CLOCKS = 1 << 2, TOPICS = 1 << 3 };
+enum {
+    IN_KAFKA = 1 << 0,
+    OBSERVED = 1 << 1,
+    WIDE_CLOCKS = 1 << 2,
+    TOPICS = 1 << 3,
+    SPREAD = 1 << 4
+};
 #define CLOCK_PPM_MAX 20000 /* of a member against the leader's: docs/safe-mode.md, A4 */
 
 /* Seeds that found something once, and what their worlds had then. */
@@ -58,6 +64,9 @@ static const struct once_failed ONCE_FAILED[] = {
     {3906940, IN_KAFKA | OBSERVED, OF_SEED},
     {3912590, IN_KAFKA, OF_SEED},
     {3921036, IN_KAFKA, MIXED},
+    {5100561, OBSERVED | TOPICS, RENDEZVOUS},
+    {6003102, WIDE_CLOCKS | TOPICS, RENDEZVOUS},
+    {6101819, WIDE_CLOCKS | TOPICS, OF_SEED},
 };
 
 /* The first of this seed; NULL: none. */
@@ -195,6 +204,17 @@ static unsigned draw_processes(uint64_t seed, struct sim_member_plan *members, s
     for (size_t i = 0; i < count; i++)
         members[i].process = stream_below(&chance, 4) ? 1 + (unsigned)stream_below(&chance, n) : 0;
     return n;
+}
+
+/* Packets of ZooKeeper's that take no more than a few watches: further sessions carry the rest, as
+ * far as there may be some. */
+static void draw_spread(uint64_t seed, struct sim_member_plan *members, size_t count)
+{
+    struct stream chance = stream_of(seed, "safe", "spread");
+    for (size_t i = 0; i < count; i++) {
+        members[i].config.watch_packet_bytes = 440 + stream_below(&chance, 300);
+        members[i].config.watch_sessions_max = (unsigned)stream_below(&chance, 4);
+    }
 }
 
 static struct sim_fault fault_at(uint64_t at_ns, enum sim_fault_kind kind, const char *who,
@@ -405,6 +425,7 @@ static unsigned parts_of(const struct run *r)
     parts |= stream_below(&chance, 4) ? 0 : IN_KAFKA;
     parts |= stream_below(&chance, 4) ? 0 : OBSERVED;
     parts |= stream_below(&chance, 4) || parts & IN_KAFKA ? 0 : TOPICS;
+    parts |= stream_below(&chance, 4) ? 0 : SPREAD;
     return parts;
 }
 
@@ -459,6 +480,8 @@ static void run(struct run *r)
         draw_clocks(r->seed, members, c.member_count);
     if (parts & IN_KAFKA)
         draw_offsets(r->seed, members, c.member_count);
+    if (parts & SPREAD)
+        draw_spread(r->seed, members, c.member_count);
     if (parts & OBSERVED)
         processes = draw_processes(r->seed, members, c.member_count);
     c.members = members;
