@@ -110,3 +110,6 @@ def test_duplicates_need_a_reason(t):
     assert twice(False).report(killed=["a"]).duplicates == {"crash": 3}
     refused(Story().claim("a", 0).deliver("a", 0, 4).commit("a", 4).claim("b", 2).deliver("b", 2, 9),
             "committed was", killed=["a"])
+    story = Story().claim("a", 0).deliver("a", 0, 4).commit("a", 2).commit("a", 4)
+    story.events.pop()  # it was killed before the answer came
+    assert story.claim("b", 4).deliver("b", 4, 9).report(killed=["a"]).duplicates == {"crash": 1}
