@@ -183,7 +183,7 @@ def since(what, requests):
 
 def claims_are_single(requests):
     claims = [ops for _, ops in requests if len(ops) > 1 and parts([("", ops)], "create", "owners/t")]
-    return {len(ops) for ops in claims} == {3}  # create and set, and the check of the fence
+    return {len(ops) for ops in claims} == {2}  # create and set
 
 
 SHOWN = {

@@ -3,7 +3,7 @@
 #include "tests/unit/group/zk_safe_world.h"
 #include "tests/unit/test.h"
 
-#define CLAIM_0  "multi create owners/t/0 = g_m-0; setData owners/t/0 = g_m-0 v0; check ids/g_m v0"
+#define CLAIM_0  "multi create owners/t/0 = g_m-0; setData owners/t/0 = g_m-0 v0"
 #define OWNER_0  SAFE_OWNERS "0"
 #define OFFSET_0 SAFE_OFFSETS "0"
 
@@ -381,11 +381,18 @@ static void test_resolve_begins_with_a_sync(void **state)
     safe_cut(r.m);
     safe_forget_asked(r.m);
     safe_connect(r.m);
-    assert_int_equal(safe_asked_like(r.m, "owners"), 0); /* the claim may still come true */
-    assert_int_equal(safe_asked_like(r.m, "multi setData ids/g_m v-1"), 1);
-    until(&r, "getData w owners/t/0");
     assert_int_equal(safe_asked_like(r.m, "sync owners/t/0"), 1);
+    assert_int_equal(safe_asked_like(r.m, "getData w owners/t/0"), 1);
     end(&r);
+}
+
+/* Held and not wanted any more: nothing is known to be committed, so the release writes nothing. */
+static void until_released_without_offset(struct rig *r)
+{
+    until(r, "multi create");
+    unwant(r);
+    safe_forget_asked(r->m);
+    until(r, "multi delete owners/t/0 v1; check ids/g_m");
 }
 
 /* What is lost is held by a server that we have left, and carried out when we have long since
@@ -393,27 +400,38 @@ static void test_resolve_begins_with_a_sync(void **state)
 static void test_what_is_lost_comes_true_late(void **state)
 {
     (void)state;
-    struct rig r;
-    begin(&r, safe_world_config());
-    r.w->keeps_zombies = true;
-    until_owned(&r);
-    unwant(&r);
-    until(&r, "delete owners/t/0");
-    safe_cut(r.m);
-    assert_non_null(r.m->zombies);
-    safe_connect(r.m);
-    safe_world_calm(r.w);
-    assert_int_equal(safe_owner(r.w, 0), 0); /* released again */
-    fake_zk_put_ephemeral(r.w->zk, OWNER_0, "h-0", r.other);
-    safe_world_put(r.w, OWNER_0, "h-0"); /* version 1, as a claim of ours has it */
-    while (safe_serve_zombie(r.m))
-        ;
-    assert_int_equal(safe_owner(r.w, 0), r.other);
-    end(&r);
+    for (int has_offset = 0; has_offset < 2; has_offset++) {
+        struct rig r;
+        begin(&r, safe_world_config());
+        r.w->keeps_zombies = true;
+        if (has_offset) {
+            until_owned(&r);
+            unwant(&r);
+            until(&r, "delete owners/t/0");
+        } else {
+            until_released_without_offset(&r);
+        }
+        safe_cut(r.m);
+        assert_non_null(r.m->zombies);
+        want(&r); /* it is released all the same before it is claimed again */
+        safe_connect(r.m);
+        safe_forget_asked(r.m);
+        safe_world_calm(r.w);
+        assert_int_equal(safe_asked_like(r.m, "delete owners/t/0"), 1);
+        unwant(&r);
+        safe_world_calm(r.w);
+        assert_int_equal(safe_owner(r.w, 0), 0);
+        fake_zk_put_ephemeral(r.w->zk, OWNER_0, "h-0", r.other);
+        safe_world_put(r.w, OWNER_0, "h-0"); /* version 1, as a claim of ours has it */
+        while (safe_serve_zombie(r.m))
+            ;
+        assert_int_equal(safe_owner(r.w, 0), r.other);
+        end(&r);
+    }
 }
 
-/* Our id node is made again, with the version that the lost claim checks. */
-static void test_a_fence_of_a_node_made_again(void **state)
+/* A claim is carried out when it was looked for, not found, and not wanted any more. */
+static void test_a_lost_claim_comes_true_late(void **state)
 {
     (void)state;
     struct rig r;
@@ -421,13 +439,36 @@ static void test_a_fence_of_a_node_made_again(void **state)
     r.w->keeps_zombies = true;
     until(&r, "multi create");
     safe_cut(r.m);
+    assert_non_null(r.m->zombies);
+    unwant(&r);
     safe_connect(r.m);
-    until(&r, "getData w owners/t/0");
+    safe_world_calm(r.w);
+    assert_int_equal(safe_owner(r.w, 0), 0);
+    while (safe_serve_zombie(r.m))
+        ;
+    assert_int_equal(safe_owner(r.w, 0), r.m->session);
+    safe_connect(r.m); /* the leader has ended the connection */
+    safe_world_calm(r.w);
+    assert_int_equal(safe_owner(r.w, 0), 0);
+    end(&r);
+}
+
+/* Our id node is made again, with the version that the lost release checks. */
+static void test_a_fence_of_a_node_made_again(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_released_without_offset(&r);
+    safe_cut(r.m);
+    safe_connect(r.m);
+    assert_int_equal(safe_asked_like(r.m, "sync owners"), 0); /* it may still come true */
+    until(&r, "multi setData ids/g_m v-1");
     safe_world_remove(r.w, SAFE_IDS "g_m");
     safe_world_calm(r.w);
-    assert_true(safe_gate_is_open(r.m, 0));
     assert_int_equal(safe_asked_like(r.m, "multi setData ids/g_m v-1"), 2);
-    assert_int_equal(safe_asked_like(r.m, "check ids/g_m v1"), 1);
+    assert_int_equal(safe_asked_like(r.m, "multi delete owners/t/0 v1; check ids/g_m v1"), 1);
+    assert_int_equal(safe_owner(r.w, 0), 0);
     end(&r);
 }
 
@@ -437,14 +478,14 @@ static void test_a_check_of_the_fence_that_fails(void **state)
     (void)state;
     struct rig r;
     begin(&r, safe_world_config());
-    until_owned(&r);
+    until(&r, "multi create");
     safe_world_put(r.w, SAFE_IDS "g_m", "{}");
     unwant(&r);
+    safe_forget_asked(r.m);
     calm(&r, (const char *const[]){
-                 "getData w /brokers/topics/t",
-                 "multi create offsets/t/0 = 0; delete owners/t/0 v1; check ids/g_m v0",
-                 "multi setData ids/g_m v-1",
-                 "multi create offsets/t/0 = 0; delete owners/t/0 v1; check ids/g_m v2", NULL});
+                 "getData w /brokers/topics/t", "getData offsets/t/0", "exists w owners/t/0",
+                 "multi delete owners/t/0 v1; check ids/g_m v0", "multi setData ids/g_m v-1",
+                 "multi delete owners/t/0 v1; check ids/g_m v2", NULL});
     end(&r);
 }
 
@@ -569,8 +610,8 @@ static void test_a_moved_position_is_committed_below(void **state)
     end(&r);
 }
 
-/* What was gone back to and is not committed yet is gone on from when the partition is resolved to
- * be ours still: not from what was committed before. */
+/* What was gone back to and is to be committed is committed by the release that follows the lost
+ * one, and gone on from. Without commits it ends with the claim, as with any release. */
 static void test_a_moved_position_outlives_a_lost_release(void **state)
 {
     (void)state;
@@ -589,9 +630,8 @@ static void test_a_moved_position_outlives_a_lost_release(void **state)
         safe_connect(r.m);
         safe_world_calm(r.w);
         assert_true(safe_gate_is_open(r.m, 0));
-        assert_int_equal(r.m->held[0].next, 2);
-        if (is_timed)
-            assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), "2");
+        assert_int_equal(r.m->held[0].next, is_timed ? 2 : 5);
+        assert_string_equal(fake_zk_text(r.w->zk, OFFSET_0), is_timed ? "2" : "5");
         end(&r);
     }
 }
@@ -816,13 +856,12 @@ static void test_stopped_drained_released(void **state)
     assert_int_equal(safe_asked_like(r.m, "multi"), 0);
     safe_forget_asked(r.m);
     safe_finish(r.m, 0);
-    calm(&r, (const char *const[]){
-                 "multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1; check ids/g_m v0", NULL});
+    calm(&r, (const char *const[]){"multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1", NULL});
     assert_int_equal(safe_owner(r.w, 0), 0);
     end(&r);
 }
 
-static void test_release_without_progress_checks_the_offset(void **state)
+static void test_release_without_progress_writes_the_offset_anew(void **state)
 {
     (void)state;
     struct rig r;
@@ -831,7 +870,8 @@ static void test_release_without_progress_checks_the_offset(void **state)
     until_owned(&r);
     unwant(&r);
     safe_world_calm(r.w);
-    assert_int_equal(safe_asked_like(r.m, "multi check offsets/t/0 v0; delete owners/t/0 v1"), 1);
+    assert_int_equal(safe_asked_like(r.m, "multi setData offsets/t/0 = 4 v0; delete owners/t/0 v1"),
+                     1);
     end(&r);
 }
 
@@ -881,9 +921,8 @@ static void test_wanted_again_while_stopped_is_released_first(void **state)
     assert_false(r.m->held[0].is_open);
     safe_forget_asked(r.m);
     safe_finish(r.m, 0);
-    calm(&r, (const char *const[]){
-                 "multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1; check ids/g_m v0",
-                 CLAIM_0, "getData offsets/t/0", "exists w owners/t/0", NULL});
+    calm(&r, (const char *const[]){"multi setData offsets/t/0 = 1 v0; delete owners/t/0 v1",
+                                   CLAIM_0, "getData offsets/t/0", "exists w owners/t/0", NULL});
     end(&r);
 }
 
@@ -1096,6 +1135,7 @@ int main(void)
         cmocka_unit_test(test_lost_claim_is_resolved),
         cmocka_unit_test(test_resolve_begins_with_a_sync),
         cmocka_unit_test(test_what_is_lost_comes_true_late),
+        cmocka_unit_test(test_a_lost_claim_comes_true_late),
         cmocka_unit_test(test_a_fence_of_a_node_made_again),
         cmocka_unit_test(test_a_check_of_the_fence_that_fails),
         cmocka_unit_test(test_unresolved_claim_is_not_forgotten_when_unwanted),
@@ -1117,7 +1157,7 @@ int main(void)
         cmocka_unit_test(test_lost_watch_in_between),
         cmocka_unit_test(test_lost_watches_of_the_view),
         cmocka_unit_test(test_stopped_drained_released),
-        cmocka_unit_test(test_release_without_progress_checks_the_offset),
+        cmocka_unit_test(test_release_without_progress_writes_the_offset_anew),
         cmocka_unit_test(test_handover_deadline_voids_what_is_out),
         cmocka_unit_test(test_wanted_again_while_stopped_is_released_first),
         cmocka_unit_test(test_lost_release_is_resolved),

@@ -701,7 +701,11 @@ static void run_op(struct safe_member *m, struct safe_message *x)
         bool fits = true;
         for (size_t i = 0; i < op->part_count && fits; i++) {
             const struct zk_op *part = &op->parts[i];
-            if (part->type == ZK_OP_DELETE || part->type == ZK_OP_CHECK) {
+            bool sets_offset =
+                part->type == ZK_OP_SET && zk_path_parse(part->path).kind == ZK_PATH_OFFSET;
+            if (part->type == ZK_OP_CREATE) {
+                fits = !fake_zk_exists(zk, part->path);
+            } else if (part->type == ZK_OP_DELETE || part->type == ZK_OP_CHECK || sets_offset) {
                 struct zk_op exists = {.type = ZK_OP_EXISTS, .path = part->path};
                 const struct zk_result *r = fake_zk_run(zk, 0, &exists);
                 fits = r->zk_rc == ZK_OK && (part->version < 0 || part->version == r->stat.version);
@@ -749,6 +753,8 @@ bool safe_serve_zombie(struct safe_member *m)
     }
     free_message(x);
     check_gates(m->world);
+    if (m->is_connected && m->machine) /* the leader takes its session to be where this came from */
+        safe_cut(m);
     return true;
 }
 

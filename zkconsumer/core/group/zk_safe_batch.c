@@ -51,25 +51,33 @@ static size_t release_ops(struct zk_safe *m, struct safe_partition *p, struct zk
     return n + 1;
 }
 
+/* A release that does is carried out once: the next has changed the version that it names. */
+static bool writes_offset(const struct zk_op *ops, size_t count)
+{
+    return count == 2 && (ops[0].type == ZK_OP_CREATE ||
+                          (ops[0].type == ZK_OP_SET && ops[0].version != ZK_ANY_VERSION));
+}
+
 static void send_batch(struct zk_safe *m, enum safe_op what, struct safe_partition *const *list,
                        size_t count, struct group_outputs *out)
 {
     struct zk_op *ops = arena_alloc_array(&m->arena, 2 * count + 1, sizeof *ops);
     struct safe_batch *batch = calloc(1, sizeof *batch);
     size_t at = 0, n = 1;
+    bool is_fenced = false;
     for (size_t i = 0; ops && batch && n > 0 && i < count; i++) {
         batch->partitions[i] = list[i];
         batch->first[i] = (uint16_t)at;
         n = what == OP_CLAIM ? claim_ops(m, list[i], &ops[at]) : release_ops(m, list[i], &ops[at]);
         at += n;
+        is_fenced = is_fenced || (what == OP_RELEASE && n > 0 && !writes_offset(&ops[at - n], n));
     }
     if (!ops || !batch || n == 0 || !safe_can_send(m, 1)) {
         free(batch);
         put_all_back(m, list, count);
         return;
     }
-    bool is_fenced = what == OP_CLAIM || m->config.release_session;
-    is_fenced = is_fenced && safe_fence_part(m, &ops[at]);
+    is_fenced = is_fenced && m->config.release_session && safe_fence_part(m, &ops[at]);
     at += is_fenced;
     m->releases_open += what == OP_RELEASE;
     batch->id_version = is_fenced ? m->id_version : -1;

@@ -33,6 +33,8 @@ void safe_connected(struct zk_safe *m, const struct group_input *in, struct grou
     for (size_t i = 0; i < m->partition_count; i++)
         m->partitions[i]->retry_at_ms = INT64_MIN;
     safe_poke_all(m);
+    if (!is_new)
+        safe_look_again(m);
     zk_viewer_feed(m->viewer, in, out);
     lanes_resend(m->lanes, out);
     m->resend_at_ms = INT64_MAX;

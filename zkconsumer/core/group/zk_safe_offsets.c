@@ -187,8 +187,9 @@ void safe_offset_reread(struct zk_safe *m, struct safe_partition *p, struct grou
 
 /* ---- writing ---- */
 
-/* The write of `to_commit`. False: out of memory. */
-static bool write_op(struct zk_safe *m, const struct safe_partition *p, struct zk_op *op)
+/* The write of `offset`. False: out of memory. */
+static bool write_op(struct zk_safe *m, const struct safe_partition *p, int64_t offset,
+                     struct zk_op *op)
 {
     char *text = arena_alloc(&m->arena, ZK_OFFSET_TEXT_SIZE);
     char *path = offset_path(m, p);
@@ -199,7 +200,7 @@ static bool write_op(struct zk_safe *m, const struct safe_partition *p, struct z
     bool is_blind = !m->config.commit_session || is_late;
     *op = (struct zk_op){.type = creates ? ZK_OP_CREATE : ZK_OP_SET,
                          .path = path,
-                         .data = bytes_of(text, zk_offset_format(p->to_commit, text)),
+                         .data = bytes_of(text, zk_offset_format(offset, text)),
                          .version = is_blind ? ZK_ANY_VERSION : p->version};
     return true;
 }
@@ -207,7 +208,7 @@ static bool write_op(struct zk_safe *m, const struct safe_partition *p, struct z
 void safe_send_commit(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)
 {
     struct zk_op op;
-    if (!write_op(m, p, &op) || !safe_can_send(m, 1)) {
+    if (!write_op(m, p, p->to_commit, &op) || !safe_can_send(m, 1)) {
         p->op = OP_NONE;
         safe_pause(m, p, GROUP_RESEND_MS);
         return;
@@ -278,7 +279,7 @@ size_t safe_release_part(struct zk_safe *m, struct safe_partition *p, struct zk_
 {
     p->sent_offset = -1;
     if (safe_commit_is_due(p)) {
-        if (!write_op(m, p, op))
+        if (!write_op(m, p, p->to_commit, op))
             return SIZE_MAX;
         p->sent_offset = p->to_commit;
         return 1;
@@ -286,6 +287,8 @@ size_t safe_release_part(struct zk_safe *m, struct safe_partition *p, struct zk_
     bool checks = p->version >= 0 && m->config.release_session && m->config.commit_session;
     if (!checks)
         return 0;
+    if (p->committed >= 0 && !safe_has_bug(m, ZK_SAFE_BUG_UNFENCED))
+        return write_op(m, p, p->committed, op) ? 1 : SIZE_MAX;
     return safe_probe_part(m, p, op) ? 1 : SIZE_MAX;
 }
 

@@ -13,7 +13,7 @@
  *
  * and aside: LOOKING, WAITING (another has it), UNSURE (an outcome is unknown). */
 static const bool MOVES[SAFE_STATE_COUNT][SAFE_STATE_COUNT] = {
-    [FREE] = {[CLAIMING] = true, [LOOKING] = true},
+    [FREE] = {[CLAIMING] = true, [LOOKING] = true, [UNSURE] = true},
     [CLAIMING] = {[HELD] = true, [LOOKING] = true, [UNSURE] = true, [FREE] = true},
     [LOOKING] = {[HELD] = true, [WAITING] = true, [FREE] = true},
     [WAITING] = {[FREE] = true},
@@ -115,7 +115,7 @@ static void reset(struct safe_partition *p)
     p->is_void = p->is_asked = p->is_rewind = p->unsure_offset = p->is_told_odd = false;
     p->is_moved = false;
     told_over(&p->refused_op);
-    p->must_move = p->is_unwatched = p->is_called = false;
+    p->must_move = p->must_release = p->is_unwatched = p->is_called = false;
     p->watch_at_ms = INT64_MIN;
     p->unsure_of = OP_NONE;
     p->deadline_ms = INT64_MAX;
@@ -172,7 +172,8 @@ void safe_collect(struct zk_safe *m)
     for (size_t i = 0; i < m->partition_count; i++) {
         struct safe_partition *p = m->partitions[i];
         if (p->state == FREE && p->op == OP_NONE && !p->is_watching && !p->is_wanted &&
-            !p->is_poked && !p->is_lost && !p->is_told_waiting && p->late_commit < 0) {
+            !p->is_poked && !p->is_lost && !p->is_told_waiting && !p->may_come_true &&
+            p->late_commit < 0) {
             safe_forget_former(p);
             free(p);
         } else {
@@ -242,7 +243,7 @@ void safe_pause(struct zk_safe *m, struct safe_partition *p, int64_t ms)
 bool safe_wants(const struct zk_safe *m, const struct safe_partition *p)
 {
     bool takes_part = m->phase == IN || m->phase == REGISTERING;
-    return p->is_wanted && !p->must_move && takes_part;
+    return p->is_wanted && !p->must_move && !p->must_release && takes_part;
 }
 
 /* ---- gates ---- */
@@ -508,8 +509,6 @@ static void act_free(struct zk_safe *m, struct safe_partition *p, struct group_o
     bool waits = !p->is_called && (p->topic->hint != HINT_NONE || safe_holds_claims(m));
     if (m->phase != IN || waits || p->topic->owners != PARENT_THERE || !may_send(m, p))
         return;
-    if (!p->is_taken && !safe_is_fenced(m))
-        return;
     p->is_called = false;
     if (p->is_taken) {
         safe_set_state(m, p, LOOKING);
@@ -642,7 +641,7 @@ static void act_lost(struct zk_safe *m, struct safe_partition *p, struct group_o
     if (safe_has_bug(m, ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION) && p->to_commit > p->committed)
         p->late_commit = p->to_commit;
     p->is_void |= !p->is_open; /* what is still out is told with the end of the session */
-    p->is_taken = false;
+    p->is_taken = p->may_come_true = false;
     p->retry_at_ms = INT64_MIN;
     safe_forget(m, p, out);
 }
@@ -659,7 +658,7 @@ static void act(struct zk_safe *m, struct safe_partition *p, struct group_output
         break;
     case WAITING: act_waiting(m, p, out); break;
     case UNSURE:
-        if (may_send(m, p) && (p->unsure_of == OP_NONE || safe_is_fenced(m)))
+        if (may_send(m, p) && (p->unsure_of != OP_RELEASE || safe_is_fenced(m)))
             send_reads(m, p, OP_RESOLVE, out);
         break;
     case HELD: act_held(m, p, out); break;
@@ -767,6 +766,18 @@ void safe_lose_all(struct zk_safe *m)
 
 /* ---- answers ---- */
 
+void safe_look_again(struct zk_safe *m)
+{
+    for (size_t i = 0; i < m->partition_count; i++) {
+        struct safe_partition *p = m->partitions[i];
+        if (!p->may_come_true || p->state != FREE || p->is_lost ||
+            safe_has_bug(m, ZK_SAFE_BUG_UNFENCED))
+            continue;
+        p->unsure_of = OP_CLAIM;
+        safe_set_state(m, p, UNSURE);
+    }
+}
+
 void safe_op_lost(struct zk_safe *m, struct safe_partition *p)
 {
     enum safe_op op = p->op;
@@ -774,6 +785,7 @@ void safe_op_lost(struct zk_safe *m, struct safe_partition *p)
     safe_pause(m, p, m->is_connected ? GROUP_RESEND_MS : 0);
     if (op == OP_CLAIM) {
         p->unsure_of = OP_CLAIM;
+        p->may_come_true = !safe_has_bug(m, ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN);
         safe_set_state(m, p, safe_has_bug(m, ZK_SAFE_BUG_UNRESOLVED_FORGOTTEN) ? FREE : UNSURE);
     } else if (op == OP_RELEASE) {
         p->unsure_of = OP_RELEASE;
@@ -862,6 +874,7 @@ static void looked(struct zk_safe *m, struct safe_partition *p, struct bytes hol
             m->counts.claims++;
             safe_tell_claim(p, ZK_OK, out);
         }
+        p->must_release = of == OP_RELEASE; /* another makes the lost one void */
         safe_set_state(m, p, HELD);
         return;
     }

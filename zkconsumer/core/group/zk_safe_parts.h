@@ -118,11 +118,12 @@ struct safe_partition {
     int32_t thread; /* of the claim */
     int32_t thread_wanted;
     enum safe_state state;
-    bool is_wanted;  /* by the last view */
-    bool was_wanted; /* by the one before */
-    bool must_move;  /* released and claimed again: another thread, or keep.unmoved is off */
-    bool is_taken;   /* known to be another's: looked at before it is claimed */
-    bool is_called;  /* its owner node's event has come: claimed at once */
+    bool is_wanted;    /* by the last view */
+    bool was_wanted;   /* by the one before */
+    bool must_move;    /* released and claimed again: another thread, or keep.unmoved is off */
+    bool must_release; /* a release of this claim is lost, and was not carried out yet */
+    bool is_taken;     /* known to be another's: looked at before it is claimed */
+    bool is_called;    /* its owner node's event has come: claimed at once */
 
     enum safe_op op;       /* under way; at most one */
     unsigned answers_left; /* of its parts */
@@ -136,6 +137,7 @@ struct safe_partition {
     int64_t retry_at_ms;   /* nothing is sent before */
 
     enum safe_op unsure_of; /* what made it UNSURE: OP_CLAIM, OP_RELEASE, or OP_NONE: an event */
+    bool may_come_true;     /* a claim of this session is lost; see safe_look_again() */
     uint64_t claim;         /* number of the last; 0: none yet */
     bool is_open;           /* its gate */
     bool lacks_leader;      /* the leader finder could not take it up */
@@ -236,7 +238,7 @@ struct zk_safe {
     bool id_lost;
     int64_t reg_retry_at_ms;
     int32_t id_version;     /* REG_OURS: of the own id node */
-    int32_t id_version_min; /* that claims and releases may check: none that is lost has it */
+    int32_t id_version_min; /* that releases may check: none that is lost has it */
     bool is_fencing;
     int64_t fence_retry_at_ms;
     struct told refused_registration;
@@ -348,19 +350,20 @@ void safe_registered_answer(struct zk_safe *m, const struct safe_sent *sent,
 void safe_probe_answer(struct zk_safe *m, const struct safe_sent *sent,
                        const struct zk_result *answer, struct group_outputs *out);
 
-/* A claim or a release whose outcome is unknown may be carried out at any time while the session
+/* A release whose outcome is unknown may be carried out at any time while the session
  * lives, also when we are attached elsewhere: a server that cannot reach the leader may hold it,
  * with a later attach right behind it that we have given up, and the leader takes notice of that
  * one first. (LearnerHandler.run: REVALIDATE is done at once, a request waits in the queue of
- * PrepRequestProcessor, which then finds the session where it was sent from.) So each of these
- * transactions checks the version of our id node, and before the outcome is looked up we write that
- * node anew: from then on what is lost can only be refused.
+ * PrepRequestProcessor, which then finds the session where it was sent from.) It is void when the
+ * next release has been carried out, which names the same version of the offset and changes it.
+ * Where there is no offset node, a release checks the version of our id node, and before the
+ * outcome is looked up we write that node anew: from then on what is lost can only be refused.
  *
  * Whether that is so: nothing that is lost can be carried out any more, as far as it can be had.
  * While somebody else has our id it cannot. */
 bool safe_is_fenced(const struct zk_safe *m);
 
-/* The check of claims and releases; false: they go without, our id node is not there. */
+/* The check of a release; false: they go without, our id node is not there. */
 bool safe_fence_part(const struct zk_safe *m, struct zk_op *op);
 
 /* This transaction is lost, or the id node had another version. */
@@ -430,6 +433,11 @@ void safe_keep_leaders(struct zk_safe *m, size_t first, struct group_outputs *ou
 
 /* What was kept may not be right any more: it is looked for again. */
 void safe_forget_leaders(struct zk_safe *m);
+
+/* The session is attached anew: a claim that was lost may have been carried out since it was looked
+ * for. When that happens, the leader takes the session to be at the server that had held it, and
+ * ends the connection that we have elsewhere with our next write: so we come here once more. */
+void safe_look_again(struct zk_safe *m);
 
 /* The operation is lost: sent again, or looked at, when there is a connection. */
 void safe_op_lost(struct zk_safe *m, struct safe_partition *p);
