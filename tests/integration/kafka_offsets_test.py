@@ -1,6 +1,8 @@
 """offsets.storage=kafka on a real Kafka 0.8.2.2 cluster: beside Kafka's own members, moving a group
 from ZooKeeper to Kafka and back, an offset manager that dies; and the same in safe mode, where a lease
 stands for the condition that Kafka's commits do not have."""
+import json
+
 from lib.broker import FAST_FAILOVER
 from lib.waiting import wait_for
 
@@ -341,3 +343,48 @@ def test_an_offset_manager_that_does_not_answer(t):
         assert proxy.count("OffsetCommit") - before == 1 + retries, (name, proxy.count("OffsetCommit") - before)
         proxy.go("b0")
     members.finish()
+
+
+def test_the_keys_of_the_channel_act(t):
+    """A manager that is not the broker that was asked for it, and that takes requests and is silent: after
+    offsets.channel.socket.timeout.ms its channel is closed, after offsets.channel.backoff.ms more it is
+    looked for again and asked again, for as long as that takes."""
+    cluster, proxy = t.cluster_behind_proxy(zookeeper_properties=TICK)
+    cluster.create_topic("t", 1)
+    t.producer(cluster).send_numbered("t", 1, 5)
+    broker = json.loads(cluster.zk.get("/brokers/ids/0")[0])
+    # The manager's address is compared with that of the broker that was asked, as text: it is another.
+    assert broker["host"] == "127.0.0.1", broker
+    cluster.zk.set("/brokers/ids/0", json.dumps({**broker, "host": "localhost"}).encode())
+    members = t.our_members(cluster, "g")
+    for mode in ("compat", "safe"):
+        for timeout_ms, backoff_ms in ((700, 50), (700, 1400)):
+            name = "%s-%d" % (mode, backoff_ms)
+            members.open(name, {**KAFKA, "zookeeper.mode": mode, "auto.offset.reset": "smallest",
+                                "offsets.channel.socket.timeout.ms": timeout_ms,
+                                "offsets.channel.backoff.ms": backoff_ms}, group="g-" + name)
+            before = len(proxy.seen)
+            proxy.hold("b0", op="OffsetFetch")
+            members.streams(name, t=1)
+            wait_for(lambda: len(offset_requests(proxy, "OffsetFetch", before)) >= 3,
+                     "a third question of " + name, 60)
+            seen = offset_requests(proxy, "", before)
+            proxy.go("b0")
+            members.wait_for_messages(5, name)
+            ops = [request.op for request in seen]
+            fetches = [at for at, op in enumerate(ops) if op == "OffsetFetch"]
+            # its channel was closed: it is looked for before it is asked again
+            assert all("FindCoordinator" in ops[a:b] for a, b in zip([0, *fetches], fetches)), ops
+            late = [text for _, _, text in members.log_lines(name) if "no answer to OffsetFetch" in text]
+            assert late and all("within %d ms" % timeout_ms in text for text in late), late
+            gaps_ms = [1000 * (seen[b].t - seen[a].t) for a, b in zip(fetches, fetches[1:])]
+            # both times are counted where they begin, which here is seen a little later
+            assert min(gaps_ms) > 0.75 * (timeout_ms + backoff_ms), gaps_ms
+            members.close_wait(name)
+    members.finish()
+
+
+def offset_requests(proxy, op, begin=0):
+    """Those for offsets and their manager, or of one kind, from this one on."""
+    return [request for request in proxy.seen[begin:]
+            if request.op in ("FindCoordinator", "OffsetFetch") and op in ("", request.op)]

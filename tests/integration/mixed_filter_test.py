@@ -17,14 +17,22 @@ def offsets_of(messages, topic):
 
 
 def test_a_topic_goes_and_comes_back_under_a_filter(t):
+    goes_and_comes_back(t, SETTINGS)
+
+
+def test_a_topic_goes_and_comes_back_under_a_filter_in_safe_mode(t):
+    goes_and_comes_back(t, {**SETTINGS, "zookeeper.mode": "safe"})
+
+
+def goes_and_comes_back(t, settings):
     """A deleted topic is given up; made again it is joined again. Its stored offsets are of the log
-    before and lie behind its end: the position is reset (12.3, point 7)."""
+    before and lie behind its end: the position is reset (12.3, point 7), and they follow it."""
     cluster = t.cluster(zookeeper_properties=TICK)
     cluster.create_topic("m.a", 1)
     cluster.create_topic("m.b", 1)
     group, producer = t.group(cluster, "g"), t.producer(cluster)
     ours = t.our_members(cluster, "g")
-    ours.open("o", SETTINGS)
+    ours.open("o", settings)
     ours.filter("o", "white_list", 1, "m.*")
     group.wait_for_exact_owners("m.b", {0: "g_o-0"})
     producer.send_numbered("m.b", 1, 9)
@@ -39,7 +47,17 @@ def test_a_topic_goes_and_comes_back_under_a_filter(t):
     fresh.send_numbered("m.b", 2, 4)
     wait_for(lambda: offsets_of(ours.messages("o")[9:], "m.b") == {0: [0, 1, 2, 3], 1: [0, 1, 2, 3]},
              "the messages of the new log")
+    group.wait_for_offsets("m.b", {0: 4, 1: 4})
+    assert ours.close_wait("o")[0] == "ZKC_OK"
+    again = t.our_members(cluster, "g", "again")  # which begins at what is stored
+    again.open("o", settings)
+    again.filter("o", "white_list", 1, "m.*")
+    group.wait_for_exact_owners("m.b", {0: "g_o-0", 1: "g_o-0"})
+    fresh.send_numbered("m.b", 2, 2)
+    wait_for(lambda: offsets_of(again.messages("o"), "m.b") == {0: [4, 5], 1: [4, 5]},
+             "what was written since")
     ours.finish()
+    again.finish()
 
 
 def test_filters_beside_kafkas_members(t):

@@ -931,6 +931,61 @@ def test_a_java_member_that_delivers_without_its_session(t):
     world.end(duplicates_max=10000, except_for=("SF5", "SF8"))
 
 
+def test_a_java_members_commit_behind_our_release(t):
+    """Its commit is on its way when its link breaks, and its session ends. A member of ours takes over, gets
+    further, commits, and releases to the next. Then the Java member is back, in another session, and its
+    client sends the commit once more, without a condition: the offset goes back. Who owns the partition
+    says so, goes on where it was, and overwrites it with its next commit that has progress, no sooner."""
+    cluster = t.cluster(zookeeper_properties=TICK)
+    cluster.create_topic("t", 1)
+    group, producer, proxy = t.group(cluster, "g"), t.producer(cluster), t.zookeeper_proxy(cluster)
+    java, ours = t.java_members(cluster, "g", name="java"), t.our_members(cluster, "g")
+    java.open("z", {"zookeeper.session.timeout.ms": 3000, "auto.commit.enable": "false",
+                    "rebalance.backoff.ms": 1000}, zookeeper=proxy.listen("z"))
+    java.streams("z", t=1)
+    group.wait_for_exact_owners("t", {0: "g_z-0"})
+    producer.send_numbered("t", 1, 20)
+    wait_for(lambda: len(java.messages("z")) == 20, "the messages")
+    java.commit("z")
+    producer.send_numbered("t", 1, 10)
+    wait_for(lambda: len(java.messages("z")) == 30, "the messages")
+    on_its_way = proxy.hold("z", "setData", "/consumers/g/offsets/t/0")
+    java.process.send("commit z")
+    assert on_its_way.wait(30), "no commit within 30 s"
+    proxy.refuse("z")  # it has not reached the server
+    proxy.go("z")
+    ours.open("a", SAFE)
+    ours.streams("a", t=1)
+    group.wait_for_exact_owners("t", {0: "g_a-0"})
+    producer.send_numbered("t", 1, 10)
+    ours.wait_for_messages(20, "a")
+    group.wait_for_offsets("t", {0: 40})
+    ours.open("b", SAFE)
+    ours.streams("b", t=1)
+    group.wait_for_members(2)
+    expect("close", ours.close_wait("a")[0], "ZKC_OK")
+    group.wait_for_exact_owners("t", {0: "g_b-0"})
+    expect("released with", group.offsets("t"), {0: 40})
+    proxy.heal("z")
+    ours.wait_for_report("b", r"\[t,0\] somebody else has written.* 30 instead of 40", 60)
+    java.wait_for_event("committed", "z")
+    group.wait_for_members(2)  # it is registered again, behind b
+    expect("not overwritten yet", group.offsets("t"), {0: 30})
+    producer.send_numbered("t", 1, 5)
+    ours.wait_for_messages(25, None)
+    group.wait_for_offsets("t", {0: 45})
+    expect("a", [m.offset for m in ours.messages("a")], list(range(20, 40)))
+    expect("b", [m.offset for m in ours.messages("b")], list(range(40, 45)))
+    expect("told", len([text for text in ours.reports("b") if "somebody else" in text]), 1)
+    group.wait_for_exact_owners("t", {0: "g_b-0"})
+    expect("close", ours.close_wait("b")[0], "ZKC_OK")
+    group.wait_for_exact_owners("t", {0: "g_z-0"})
+    producer.send_numbered("t", 1, 1)
+    wait_for(lambda: java.messages("z")[-1].offset == 45, "the next message, at the Java member")
+    java.close_wait("z")
+    ours.finish()
+
+
 def shared(world):
     """What more than one has delivered: {(partition, offset)}."""
     seen, twice = set(), set()

@@ -447,7 +447,7 @@ class ZooKeeperProxy(Proxy):
 
 class KafkaProxy(Proxy):
     """Between clients and one broker. `seen`: all requests, in the order in which they came, held ones
-    too; with `op`, `client`, and of a Fetch `wait_ms` and `bytes_min`."""
+    too; with `t` (monotonic seconds), `op`, `client`, and of a Fetch `wait_ms` and `bytes_min`."""
 
     _APIS = {0: "Produce", 1: "Fetch", 2: "ListOffsets", 3: "Metadata", 8: "OffsetCommit",
              9: "OffsetFetch", 10: "FindCoordinator", 11: "JoinGroup", 12: "Heartbeat",
@@ -460,7 +460,7 @@ class KafkaProxy(Proxy):
     def read_request(self, link, frame):
         api, _, correlation = struct.unpack_from(">hhi", frame) if len(frame) >= 8 else (-1, 0, 0)
         request = _Request(self._APIS.get(api, str(api)))
-        request.correlation = correlation
+        request.correlation, request.t = correlation, time.monotonic()
         request.client, request.wait_ms, request.bytes_min = None, None, None
         if len(frame) >= 10:
             size = max(struct.unpack_from(">h", frame, 8)[0], 0)
