@@ -297,7 +297,10 @@ static void take_moved(struct check *c, const struct trace_event *e)
     if (!x || !x->believes)
         return;
     struct partition *p = &c->partitions[x->partition];
-    skip(c, p, x->next >= 0 ? x->next : p->committed, e->moved.offset);
+    int64_t from = x->next >= 0 ? x->next : p->committed;
+    if (from < 0 && p->floor >= 0) /* moved before auto.offset.reset has said where it is */
+        from = offsets_missing(&p->delivered, p->floor);
+    skip(c, p, from, e->moved.offset);
     p->is_of_before = false;
     if (x->next > x->reached)
         x->reached = x->next;

@@ -410,6 +410,51 @@ static void test_made_again(void **state)
     }
 }
 
+/* Who is moved before auto.offset.reset has told it where it is leaves out what lies between. */
+static void test_moved_from_nowhere(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t moved_to, first;
+        uint64_t lost;
+    } cases[] = {{50, 50, 0}, {50, 55, 5}, {20, 20, 0}, {10, 10, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        static const struct topic_partition p = {"t", 0};
+        const struct trace_event events[] = {
+            {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, "", false}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, -1, ""}},
+            {.type = TRACE_DELIVER, .deliver = {.p = p, .first = 0, .last = 19}},
+            {.type = TRACE_OWN_END, .own = {p, 20, "lost"}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, -1, ""}},
+            {.type = TRACE_MOVED, .moved = {p, cases[i].moved_to}},
+            {.type = TRACE_DELIVER, .deliver = {.p = p, .first = cases[i].first, .last = 59}},
+            {.type = TRACE_ZK_TXN,
+             .zk_txn = {.zxid = 1,
+                        .what = "create",
+                        .class_of = TRACE_CLASS_OFFSET,
+                        .path = "/consumers/g/offsets/t/0",
+                        .value = "60",
+                        .value_len = 2,
+                        .parts = 1}},
+            {.type = TRACE_END, .end = {.reason = "done"}},
+        };
+        struct check *c = check_new(NULL);
+        for (size_t k = 0; k < ARRAY_LEN(events); k++) {
+            struct trace_event e = events[k];
+            e.src = "m1";
+            e.m = e.type == TRACE_END ? NULL : "m1";
+            e.gs = e.seq = k;
+            check_take(&e, c);
+        }
+        assert_int_equal(check_finish(c), ZKC_OK);
+        struct check_result r = check_result(c, CHECK_C10);
+        if ((r.found > 0) != (cases[i].lost > 0))
+            fail_msg("moved to %" PRId64 ", from %" PRId64 " on: %s", cases[i].moved_to,
+                     cases[i].first, r.found ? r.first : "nothing");
+        check_free(c);
+    }
+}
+
 /* A consumer connects when it is opened, and starts when it is told what to read: the session and
  * its lease may come first, and are of the life that begins. */
 static void test_a_session_before_the_start(void **state)
@@ -770,6 +815,7 @@ int main(void)
         cmocka_unit_test(test_is_told),
         cmocka_unit_test(test_waits_for_its_own_node),
         cmocka_unit_test(test_made_again),
+        cmocka_unit_test(test_moved_from_nowhere),
         cmocka_unit_test(test_a_session_before_the_start),
         cmocka_unit_test(test_starts_of_one_claim),
         cmocka_unit_test(test_stores),
