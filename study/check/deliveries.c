@@ -135,7 +135,9 @@ static void book_commit(struct check *c, struct partition *p, int64_t offset)
     p->committed_before = p->committed;
     p->committed = p->begin_least = offset;
     p->committed_gs = c->gs;
-    if (p->floor < 0 || p->is_of_before)
+    /* Sent before its owner had gone back in the topic made again. */
+    bool is_on_its_way = p->is_reborn && p->floor_asked >= 0 && !is_of_mover(c, p, offset);
+    if (p->floor < 0 || p->is_of_before || is_on_its_way)
         p->floor = offset;
 }
 

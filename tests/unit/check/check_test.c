@@ -340,6 +340,8 @@ static void test_made_again(void **state)
         {"all of it is delivered", 0, 0, 9, {"10"}, 0},
         {"its beginning is not", 0, 4, 9, {"10"}, 4},
         {"it is not committed that it went back", 0, 4, 9, {NULL}, 0},
+        {"what was on its way when it went back", 0, 0, 9, {"25", "30"}, 0},
+        {"and then the new beginning", 0, 4, 9, {"25", "10"}, 4},
         {"it goes on where it was", -1, 20, 29, {"30"}, 0},
         {"more is committed than delivered", -1, 20, 29, {"35"}, 5},
         {"a tool leaves something out", 0, 0, 9, {"10", "025"}, 0},
