@@ -151,6 +151,8 @@ struct watch {
     bool is_armed;
     int64_t zxid;
     uint64_t session;
+    uint32_t reads;   /* without one, since it was left */
+    uint64_t read_ns; /* the last of them */
 };
 
 struct change { /* of a list of children */

@@ -2,6 +2,7 @@
 #include "study/check/state.h"
 #include "zkconsumer/core/zk/op.h"
 #include "zkconsumer/core/zk/path.h"
+#include "zkconsumer/core/zk/watch_spread.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,11 +288,17 @@ static void arm(struct check *c, const struct trace_event *e, uint32_t member)
     bool is_children = e->zk_op.op == TRACE_OP_CHILDREN;
     bool is_left =
         e->zk_op.zk_rc == ZK_OK || (e->zk_op.op == TRACE_OP_EXISTS && e->zk_op.zk_rc == ZK_NO_NODE);
-    if (!e->zk_op.has_watch || !is_left)
+    if (!is_left || (!e->zk_op.has_watch && !is_children))
         return;
     struct watch *w = watch_of(c, e->zk_op.path, member, is_children ? WATCH_CHILDREN : WATCH_DATA);
     if (!w)
         return;
+    if (!e->zk_op.has_watch) {
+        w->reads++;
+        w->read_ns = e->t_ns;
+        return;
+    }
+    w->reads = 0;
     w->is_armed = true;
     w->zxid = e->zk_op.zxid;
     w->session = c->members[member].session;
@@ -515,6 +522,13 @@ static bool is_any_observer_there(const struct check *c)
     return false;
 }
 
+/* What no packet has room for is not watched, but read again and again. */
+static bool is_read_again(const struct check *c, const struct watch *w)
+{
+    const uint64_t limit_ns = WATCH_LOOK_AGAIN_MS * MS + QUIET_NS;
+    return w->reads > 1 && c->now_ns <= w->read_ns + limit_ns;
+}
+
 /* Z7: a member at rest watches the members of its group: whoever forgets to leave its watch again
  * learns of nothing any more. Of a process that has an observer that one does. */
 static void check_at_rest(struct check *c)
@@ -534,7 +548,8 @@ static void check_at_rest(struct check *c)
         if (m->is_observed && has_observer) /* the observer's watch will do */
             continue;
         checked(c, CHECK_Z7);
-        if (w && (!w->is_armed || w->session != m->session))
+        bool is_watched = w && w->is_armed && w->session == m->session;
+        if (w && !is_watched && !is_read_again(c, w))
             violated(c, CHECK_Z7, UINT64_MAX, "%s is at rest, and has no watch on %s",
                      c->member_names.list[i].text, path);
     }

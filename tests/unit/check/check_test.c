@@ -280,12 +280,16 @@ static void test_waits_for_its_own_node(void **state)
         uint64_t creator; /* session of the node that is there; the member's is 0x33 */
         int zk_rc;        /* of its registration */
         bool has_second_session;
+        uint64_t first_s, read_s; /* the list of members, without a watch; 0: never */
         uint64_t violated, waits;
     } cases[] = {
-        {"its own", 0x33, ZK_NODE_EXISTS, false, 0, 1},
-        {"another's", 0x22, ZK_NODE_EXISTS, false, 1, 0},
-        {"it has registered", 0x33, ZK_OK, false, 1, 0},
-        {"of an ended session", 0x33, ZK_NODE_EXISTS, true, 1, 0},
+        {"its own", 0x33, ZK_NODE_EXISTS, false, 0, 0, 0, 1},
+        {"another's", 0x22, ZK_NODE_EXISTS, false, 0, 0, 1, 0},
+        {"it has registered", 0x33, ZK_OK, false, 0, 0, 1, 0},
+        {"of an ended session", 0x33, ZK_NODE_EXISTS, true, 0, 0, 1, 0},
+        {"it reads again", 0x33, ZK_OK, false, 35, 45, 0, 0}, /* at 60 s */
+        {"it has not for long", 0x33, ZK_OK, false, 29, 39, 1, 0},
+        {"it has read", 0x33, ZK_OK, false, 0, 45, 1, 0},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -306,6 +310,18 @@ static void test_waits_for_its_own_node(void **state)
              .zk_op = {.op = TRACE_OP_CREATE, .path = path, .zk_rc = cases[i].zk_rc, .zxid = 1}},
             {.type = cases[i].has_second_session ? TRACE_ZK_SESSION : TRACE_ZK_STATE,
              .zk_session = {"open", 0x44, ""}},
+            {.type = TRACE_ZK_OP,
+             .t_ns = cases[i].first_s * 1000000000,
+             .zk_op = {.op = cases[i].first_s ? TRACE_OP_CHILDREN : TRACE_OP_EXISTS,
+                       .path = "/consumers/g/ids",
+                       .zk_rc = ZK_OK,
+                       .zxid = 1}},
+            {.type = TRACE_ZK_OP,
+             .t_ns = cases[i].read_s * 1000000000,
+             .zk_op = {.op = cases[i].read_s ? TRACE_OP_CHILDREN : TRACE_OP_EXISTS,
+                       .path = "/consumers/g/ids",
+                       .zk_rc = ZK_OK,
+                       .zxid = 1}},
             {.type = TRACE_END, .t_ns = 60000000000, .end = {.reason = "done"}},
         };
         struct check *c = check_new(NULL);
