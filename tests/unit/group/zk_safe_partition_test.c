@@ -453,6 +453,59 @@ static void test_a_lost_claim_comes_true_late(void **state)
     end(&r);
 }
 
+/* A lost claim, and another's node. */
+static void until_another_is_waited_for(struct rig *r)
+{
+    begin(r, safe_world_config());
+    r->w->keeps_zombies = true;
+    until(r, "multi create");
+    safe_cut(r->m);
+    take(r);
+    safe_connect(r->m);
+    safe_world_calm(r->w);
+    assert_string_equal(r->m->waiting_for, "java-0");
+}
+
+/* The claim is carried out when the other's node has gone; and when the event of that comes it is
+ * not wanted any more. */
+static void test_a_lost_claim_comes_true_where_another_was(void **state)
+{
+    (void)state;
+    struct rig r;
+    until_another_is_waited_for(&r);
+    safe_world_remove(r.w, OWNER_0);
+    while (safe_serve_zombie(r.m))
+        ;
+    assert_int_equal(safe_owner(r.w, 0), r.m->session);
+    safe_forget_asked(r.m);
+    safe_connect(r.m);
+    assert_int_equal(safe_asked_like(r.m, "sync owners/t/0"), 1);
+    unwant(&r);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_owner(r.w, 0), 0);
+    end(&r);
+}
+
+/* A look that begins without a sync is not enough for it. */
+static void test_a_lost_claim_is_looked_for_after_a_look(void **state)
+{
+    (void)state;
+    struct rig r;
+    until_another_is_waited_for(&r);
+    safe_world_remove(r.w, OWNER_0);
+    until(&r, "multi create");
+    take(&r);
+    until(&r, "getData w owners");
+    safe_cut(r.m);
+    safe_forget_asked(r.m);
+    safe_connect(r.m);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "getData w owners/t/0"), 2);
+    assert_int_equal(safe_asked_like(r.m, "sync owners/t/0"), 1);
+    assert_string_equal(r.m->waiting_for, "java-0");
+    end(&r);
+}
+
 /* Our id node is made again, with the version that the lost release checks. */
 static void test_a_fence_of_a_node_made_again(void **state)
 {
@@ -1136,6 +1189,8 @@ int main(void)
         cmocka_unit_test(test_resolve_begins_with_a_sync),
         cmocka_unit_test(test_what_is_lost_comes_true_late),
         cmocka_unit_test(test_a_lost_claim_comes_true_late),
+        cmocka_unit_test(test_a_lost_claim_comes_true_where_another_was),
+        cmocka_unit_test(test_a_lost_claim_is_looked_for_after_a_look),
         cmocka_unit_test(test_a_fence_of_a_node_made_again),
         cmocka_unit_test(test_a_check_of_the_fence_that_fails),
         cmocka_unit_test(test_unresolved_claim_is_not_forgotten_when_unwanted),

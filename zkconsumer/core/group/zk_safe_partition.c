@@ -641,7 +641,7 @@ static void act_lost(struct zk_safe *m, struct safe_partition *p, struct group_o
     if (safe_has_bug(m, ZK_SAFE_BUG_COMMIT_IN_NEW_SESSION) && p->to_commit > p->committed)
         p->late_commit = p->to_commit;
     p->is_void |= !p->is_open; /* what is still out is told with the end of the session */
-    p->is_taken = p->may_come_true = false;
+    p->is_taken = p->may_come_true = p->must_resolve = false;
     p->retry_at_ms = INT64_MIN;
     safe_forget(m, p, out);
 }
@@ -766,15 +766,25 @@ void safe_lose_all(struct zk_safe *m)
 
 /* ---- answers ---- */
 
+static void resolve_again(struct zk_safe *m, struct safe_partition *p)
+{
+    p->must_resolve = false;
+    if (p->state == WAITING)
+        safe_set_state(m, p, FREE);
+    p->unsure_of = OP_CLAIM;
+    safe_set_state(m, p, UNSURE);
+}
+
 void safe_look_again(struct zk_safe *m)
 {
     for (size_t i = 0; i < m->partition_count; i++) {
         struct safe_partition *p = m->partitions[i];
-        if (!p->may_come_true || p->state != FREE || p->is_lost ||
-            safe_has_bug(m, ZK_SAFE_BUG_UNFENCED))
+        bool is_aside = p->state == FREE || p->state == LOOKING || p->state == WAITING;
+        if (!p->may_come_true || !is_aside || p->is_lost || safe_has_bug(m, ZK_SAFE_BUG_UNFENCED))
             continue;
-        p->unsure_of = OP_CLAIM;
-        safe_set_state(m, p, UNSURE);
+        p->must_resolve = true;
+        if (p->state != LOOKING) /* that has an end first: it may be under way elsewhere */
+            resolve_again(m, p);
     }
 }
 
@@ -874,7 +884,8 @@ static void looked(struct zk_safe *m, struct safe_partition *p, struct bytes hol
             m->counts.claims++;
             safe_tell_claim(p, ZK_OK, out);
         }
-        p->must_release = of == OP_RELEASE; /* another makes the lost one void */
+        p->must_release |= of == OP_RELEASE; /* another makes the lost one void */
+        p->must_resolve = false;
         safe_set_state(m, p, HELD);
         return;
     }
@@ -887,6 +898,8 @@ static void looked(struct zk_safe *m, struct safe_partition *p, struct bytes hol
     } else {
         safe_forget(m, p, out);
     }
+    if (p->must_resolve)
+        resolve_again(m, p);
 }
 
 static void read_done(struct zk_safe *m, struct safe_partition *p, struct group_outputs *out)

@@ -138,6 +138,7 @@ struct safe_partition {
 
     enum safe_op unsure_of; /* what made it UNSURE: OP_CLAIM, OP_RELEASE, or OP_NONE: an event */
     bool may_come_true;     /* a claim of this session is lost; see safe_look_again() */
+    bool must_resolve;      /* so it is looked for when the look under way has an end */
     uint64_t claim;         /* number of the last; 0: none yet */
     bool is_open;           /* its gate */
     bool lacks_leader;      /* the leader finder could not take it up */
@@ -436,7 +437,9 @@ void safe_forget_leaders(struct zk_safe *m);
 
 /* The session is attached anew: a claim that was lost may have been carried out since it was looked
  * for. When that happens, the leader takes the session to be at the server that had held it, and
- * ends the connection that we have elsewhere with our next write: so we come here once more. */
+ * ends the connection that we have elsewhere with our next write: so we come here once more. Also
+ * where another's node was seen, or is looked for: that may be how it was before, and once it is
+ * not wanted any more, nobody would look. */
 void safe_look_again(struct zk_safe *m);
 
 /* The operation is lost: sent again, or looked at, when there is a connection. */
