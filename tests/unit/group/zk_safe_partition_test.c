@@ -430,6 +430,41 @@ static void test_what_is_lost_comes_true_late(void **state)
     }
 }
 
+static void feed_event(struct rig *r, const char *path)
+{
+    struct group_input in = {.type = GROUP_IN_WATCH,
+                             .watch = {.type = ZK_EVENT_DATA_CHANGED, .path = path}};
+    safe_feed(r->m, &in);
+}
+
+/* While the next release waits for our registration, an event of the owner node comes: it is
+ * released all the same, though it is wanted again. */
+static void test_a_lost_release_is_not_forgotten_with_an_event(void **state)
+{
+    (void)state;
+    struct rig r;
+    begin(&r, safe_world_config());
+    until_owned(&r);
+    unwant(&r);
+    until(&r, "delete owners/t/0");
+    safe_cut(r.m);
+    want(&r);
+    safe_connect(r.m);
+    safe_forget_asked(r.m);
+    until(&r, "exists w owners/t/0");
+    feed_event(&r, SAFE_IDS "g_m");
+    for (int part = 0; part < 4; part++) { /* of the view, and of the read */
+        assert_true(safe_serve(r.m));
+        assert_true(safe_read(r.m));
+    }
+    feed_event(&r, OWNER_0);
+    safe_world_calm(r.w);
+    assert_int_equal(safe_asked_like(r.m, "sync owners/t/0"), 1);
+    assert_int_equal(safe_asked_like(r.m, "delete owners/t/0"), 1);
+    assert_true(safe_gate_is_open(r.m, 0)); /* claimed again */
+    end(&r);
+}
+
 /* A claim is carried out when it was looked for, not found, and not wanted any more. */
 static void test_a_lost_claim_comes_true_late(void **state)
 {
@@ -1188,6 +1223,7 @@ int main(void)
         cmocka_unit_test(test_lost_claim_is_resolved),
         cmocka_unit_test(test_resolve_begins_with_a_sync),
         cmocka_unit_test(test_what_is_lost_comes_true_late),
+        cmocka_unit_test(test_a_lost_release_is_not_forgotten_with_an_event),
         cmocka_unit_test(test_a_lost_claim_comes_true_late),
         cmocka_unit_test(test_a_lost_claim_comes_true_where_another_was),
         cmocka_unit_test(test_a_lost_claim_is_looked_for_after_a_look),
