@@ -86,7 +86,8 @@ const struct broker *brokers_find(const struct brokers *brokers, int32_t id)
 size_t brokers_append_addresses(const struct brokers *brokers, struct buf *out)
 {
     size_t count = 0;
-    for (const struct broker *b = brokers->list; b < brokers->list + brokers->count; b++) {
+    for (size_t k = 0; k < brokers->count; k++) {
+        const struct broker *b = &brokers->list[k];
         if (!b->host)
             continue;
         bool is_ipv6 = strchr(b->host, ':') != NULL;
@@ -99,8 +100,10 @@ size_t brokers_append_addresses(const struct brokers *brokers, struct buf *out)
 const char *brokers_version_fallback(const struct brokers *brokers)
 {
     int32_t oldest = INT32_MAX;
-    for (const struct broker *b = brokers->list; b < brokers->list + brokers->count; b++)
+    for (size_t k = 0; k < brokers->count; k++) {
+        const struct broker *b = &brokers->list[k];
         if (b->host && b->version < oldest)
             oldest = b->version;
+    }
     return oldest <= 1 ? "0.8.2.2" : oldest == 2 ? "0.9.0.1" : NULL;
 }

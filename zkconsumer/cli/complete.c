@@ -82,7 +82,8 @@ static void append_values(struct buf *out, const struct cli_command *c, const st
 static const struct cli_option *find_option(const struct cli_command *c, const char *word,
                                             size_t len)
 {
-    for (const struct cli_option *o = c->options; o < c->options + c->option_count; o++) {
+    for (size_t k = 0; k < c->option_count; k++) {
+        const struct cli_option *o = &c->options[k];
         if (len > 2 && cli_names_contain(o->names, word + 2, len - 2))
             return o;
         if (len == 2 && o->letter && word[1] == o->letter)
@@ -114,7 +115,8 @@ static bool is_given(const struct cli_option *o, const struct cli_command *c,
 static void append_options(struct buf *out, const struct cli_command *c, const char *const *words,
                            size_t count, const char *typed)
 {
-    for (const struct cli_option *o = c->options; o < c->options + c->option_count; o++) {
+    for (size_t k = 0; k < c->option_count; k++) {
+        const struct cli_option *o = &c->options[k];
         char name[128];
         cli_option_name(o, name, sizeof name - 1);
         if (!begins_with(name, typed) || (!o->is_repeatable && is_given(o, c, words, count)))

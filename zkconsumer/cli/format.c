@@ -196,7 +196,8 @@ static void append_token(char token, const struct format_source *source, struct 
 
 void format_append(const struct format *f, const struct format_source *source, struct buf *out)
 {
-    for (const struct format_item *i = f->items; i < f->items + f->count; i++) {
+    for (size_t k = 0; k < f->count; k++) {
+        const struct format_item *i = &f->items[k];
         if (i->token)
             append_token(i->token, source, out);
         else

@@ -284,10 +284,12 @@ static const struct assign_entry *find_entry(const struct check *c, size_t topic
 
 static bool is_subscribed(const struct group_view *view, const char *topic)
 {
-    for (const struct group_member *m = view->members; m < view->members + view->member_count; m++)
+    for (size_t k = 0; k < view->member_count; k++) {
+        const struct group_member *m = &view->members[k];
         for (size_t s = 0; takes_part(m) && s < m->topic_count; s++)
             if (strcmp(m->topics[s].topic, topic) == 0)
                 return true;
+    }
     return false;
 }
 

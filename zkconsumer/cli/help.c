@@ -92,7 +92,8 @@ static void append_synopsis(struct buf *out, const char *words, const struct cli
 
 static void append_pairs(struct buf *out, const struct cli_pair *pairs, size_t count)
 {
-    for (const struct cli_pair *p = pairs; p < pairs + count; p++) {
+    for (size_t k = 0; k < count; k++) {
+        const struct cli_pair *p = &pairs[k];
         buf_appendf(out, "  %s\n", p->term);
         append_paragraphs(out, p->text, OPTION_INDENT, false);
     }
@@ -101,8 +102,10 @@ static void append_pairs(struct buf *out, const struct cli_pair *pairs, size_t c
 static void append_exits(struct buf *out, const struct cli_pair *pairs, size_t count)
 {
     buf_append_text(out, "\nExit status:\n");
-    for (const struct cli_pair *p = pairs; p < pairs + count; p++)
+    for (size_t k = 0; k < count; k++) {
+        const struct cli_pair *p = &pairs[k];
         buf_appendf(out, "  %-8s  %s\n", p->term, p->text);
+    }
 }
 
 static void append_kafka(struct buf *out, const struct cli_command *c)
@@ -131,7 +134,8 @@ void help_append_text(const char *words, const struct cli_command *c, struct buf
     append_paragraphs(out, c->description, 0, true);
     append_kafka(out, c);
     buf_append_text(out, "\nOptions:\n");
-    for (const struct cli_option *o = c->options; o < c->options + c->option_count; o++) {
+    for (size_t k = 0; k < c->option_count; k++) {
+        const struct cli_option *o = &c->options[k];
         append_spaces(out, TEXT_INDENT);
         append_option_names(out, o);
         buf_append_byte(out, '\n');
@@ -206,7 +210,8 @@ static void append_roff_pairs(struct buf *out, const char *title, const struct c
 {
     if (count)
         buf_appendf(out, ".SH %s\n", title);
-    for (const struct cli_pair *p = pairs; p < pairs + count; p++) {
+    for (size_t k = 0; k < count; k++) {
+        const struct cli_pair *p = &pairs[k];
         buf_append_text(out, ".TP\n.B ");
         append_roff_text(out, p->term);
         buf_append_byte(out, '\n');
@@ -270,7 +275,8 @@ static void append_options_man(struct buf *out, const struct cli_command *c)
 {
     if (c->option_count)
         buf_append_text(out, ".SH OPTIONS\n");
-    for (const struct cli_option *o = c->options; o < c->options + c->option_count; o++) {
+    for (size_t k = 0; k < c->option_count; k++) {
+        const struct cli_option *o = &c->options[k];
         struct buf names;
         buf_init(&names, 256);
         append_option_names(&names, o);

@@ -135,10 +135,11 @@ static bool leads(const struct group_read *read, const struct plan *plan, int32_
 static void append_brokers(struct buf *out, const struct plan *plan, const struct group_read *read)
 {
     buf_append_text(out, "BROKER INFO\n");
-    for (const struct broker *b = read->brokers.list; b < read->brokers.list + read->brokers.count;
-         b++)
+    for (size_t k = 0; k < read->brokers.count; k++) {
+        const struct broker *b = &read->brokers.list[k];
         if (b->host && leads(read, plan, b->id))
             buf_appendf(out, "%d -> %s:%d\n", b->id, b->host, b->port);
+    }
 }
 
 static bool append_rows(struct buf *out, const struct plan *plan, const struct group_read *read)

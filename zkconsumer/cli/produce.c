@@ -237,9 +237,11 @@ static bool make_conf(struct plan *plan, const struct cli_args *args)
     plan->conf = rd_kafka_conf_new();
     if (!set_defaults(plan))
         return false;
-    for (const struct setting *s = plan->settings; s < plan->settings + plan->setting_count; s++)
+    for (size_t k = 0; k < plan->setting_count; k++) {
+        const struct setting *s = &plan->settings[k];
         if (!is_for_us(s->key) && !set_conf(plan, s->where, s->key, s->value))
             return false;
+    }
     const char *acks = cli_args_text(args, ACKS, NULL);
     const char *batch = cli_args_text(args, BATCH, cli_args_has(args, SYNC) ? "1" : NULL);
     return (!compression || set_conf(plan, "--compression", "compression.codec", compression)) &&

@@ -54,7 +54,8 @@ static void append_partitions(struct buf *body, const struct fetcher_target *tar
     uint8_t *at = buf_reserve(body, count * PARTITION_BYTES);
     if (!at)
         return;
-    for (const struct fetcher_target *t = targets; t < targets + count; t++) {
+    for (size_t k = 0; k < count; k++) {
+        const struct fetcher_target *t = &targets[k];
         write_i32(at, t->partition);
         write_i64(at + 4, is_fetch ? t->offset : t->time);
         write_i32(at + 12, is_fetch ? t->bytes_max : OFFSETS_COUNT_MAX);
