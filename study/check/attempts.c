@@ -467,8 +467,12 @@ static void take_release(struct check *c, const struct trace_event *e)
 static void take_own_begin(struct check *c, const struct trace_event *e)
 {
     struct pair *x = c->has_claims || c->level >= 1 ? pair_of(c, e->m, e->own.p) : NULL;
-    if (!x || c->members[x->member].is_safe)
+    if (!x)
         return;
+    if (c->members[x->member].is_safe) { /* it has seen the node to be its session's */
+        x->in_registry = true;
+        return;
+    }
     checked(c, CHECK_Z3);
     if (!is_claimed_now(&c->members[x->member], x))
         violated(c, CHECK_Z3, UINT64_MAX,

@@ -428,6 +428,42 @@ static void test_made_again(void **state)
     }
 }
 
+/* A safe member that has lost sight of its owner node, and finds it to be its own, may delete it.
+ */
+static void test_found_to_be_its_own(void **state)
+{
+    (void)state;
+    static const struct topic_partition p = {"t", 0};
+    for (int is_safe = 0; is_safe <= 1; is_safe++) {
+        const char *mode = is_safe ? "zookeeper:safe" : "zookeeper:compat";
+        const struct trace_event events[] = {
+            {.type = TRACE_RUN, .run = {.mode = mode}},
+            {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, mode, false}},
+            {.type = TRACE_CLAIM, .claim = {.p = p, .rc = "ok"}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, 0, ""}},
+            {.type = TRACE_OWN_END, .own = {p, 0, "lost"}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, 0, ""}},
+            {.type = TRACE_OWN_END, .own = {p, 0, "release"}},
+            {.type = TRACE_RELEASE, .release = {.p = p, .rc = "ok"}},
+            {.type = TRACE_RELEASE, .release = {.p = p, .rc = "ok"}},
+        };
+        for (size_t count = ARRAY_LEN(events) - 1; count <= ARRAY_LEN(events); count++) {
+            struct check *c = check_new(NULL);
+            for (size_t k = 0; k < count; k++) {
+                struct trace_event e = events[k];
+                e.src = "m1";
+                e.m = k ? "m1" : NULL;
+                e.gs = e.seq = k;
+                check_take(&e, c);
+            }
+            assert_int_equal(check_finish(c), ZKC_OK);
+            assert_int_equal(check_result(c, CHECK_Z5).found,
+                             !is_safe + (count == ARRAY_LEN(events)));
+            check_free(c);
+        }
+    }
+}
+
 /* Who is moved before auto.offset.reset has told it where it is leaves out what lies between. */
 static void test_moved_from_nowhere(void **state)
 {
@@ -833,6 +869,7 @@ int main(void)
         cmocka_unit_test(test_is_told),
         cmocka_unit_test(test_waits_for_its_own_node),
         cmocka_unit_test(test_made_again),
+        cmocka_unit_test(test_found_to_be_its_own),
         cmocka_unit_test(test_moved_from_nowhere),
         cmocka_unit_test(test_a_session_before_the_start),
         cmocka_unit_test(test_starts_of_one_claim),
