@@ -136,7 +136,7 @@ static void book_commit(struct check *c, struct partition *p, int64_t offset)
     p->committed = p->begin_least = offset;
     p->committed_gs = c->gs;
     /* Sent before its owner had gone back in the topic made again. */
-    bool is_on_its_way = p->is_reborn && p->floor_asked >= 0 && !is_of_mover(c, p, offset);
+    bool is_on_its_way = p->is_reborn && !is_of_mover(c, p, offset);
     if (p->floor < 0 || p->is_of_before || is_on_its_way)
         p->floor = offset;
 }
@@ -282,6 +282,7 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
     x->pending_count = 0;
     struct partition *p = &c->partitions[x->partition];
     p->floor_asked = -1;
+    p->mover = NAMES_NONE;
     p->is_of_before = false;
     if (x->next >= 0 && x->next < p->committed) { /* it counts when that is committed */
         p->floor_asked = x->next;
@@ -313,7 +314,8 @@ static void take_moved(struct check *c, const struct trace_event *e)
         x->start = e->moved.offset;
     if (p->floor < 0 && p->committed < 0)
         p->floor = e->moved.offset;
-    else if (p->floor_asked < 0 || e->moved.offset < p->floor_asked)
+    else if (p->floor_asked < 0 || e->moved.offset < p->floor_asked ||
+             p->mover != (uint32_t)(x - c->pairs)) /* who is not the owner any more may move, too */
         p->floor_asked = e->moved.offset;
     p->mover = (uint32_t)(x - c->pairs);
 }
