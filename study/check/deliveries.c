@@ -450,13 +450,11 @@ static void begin_at_reset(struct check *c, struct partition *p, int64_t first)
         return;
     }
     int64_t missing = offsets_missing(&p->delivered, p->floor);
-    uint64_t twice;
     if (missing >= first)
         return;
     counted(c, CHECK_SKIPPED,
             (uint64_t)(first - missing) - offsets_count(&p->delivered, missing, first - 1));
-    if (!offsets_add(&p->skipped, missing, first - 1, &twice))
-        c->failed = true;
+    skip(c, p, missing, first);
 }
 
 static void take_deliver(struct check *c, const struct trace_event *e)

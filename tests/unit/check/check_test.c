@@ -428,6 +428,21 @@ static void test_made_again(void **state)
     }
 }
 
+/* The check of a trace of m1; a run and its end are nobody's. */
+static struct check *told_by_m1(const struct trace_event *events, size_t count)
+{
+    struct check *c = check_new(NULL);
+    for (size_t k = 0; k < count; k++) {
+        struct trace_event e = events[k];
+        e.src = "m1";
+        e.m = e.type == TRACE_RUN || e.type == TRACE_END ? NULL : "m1";
+        e.gs = e.seq = k;
+        check_take(&e, c);
+    }
+    assert_int_equal(check_finish(c), ZKC_OK);
+    return c;
+}
+
 /* A safe member that has lost sight of its owner node, and finds it to be its own, may delete it.
  */
 static void test_found_to_be_its_own(void **state)
@@ -448,15 +463,7 @@ static void test_found_to_be_its_own(void **state)
             {.type = TRACE_RELEASE, .release = {.p = p, .rc = "ok"}},
         };
         for (size_t count = ARRAY_LEN(events) - 1; count <= ARRAY_LEN(events); count++) {
-            struct check *c = check_new(NULL);
-            for (size_t k = 0; k < count; k++) {
-                struct trace_event e = events[k];
-                e.src = "m1";
-                e.m = k ? "m1" : NULL;
-                e.gs = e.seq = k;
-                check_take(&e, c);
-            }
-            assert_int_equal(check_finish(c), ZKC_OK);
+            struct check *c = told_by_m1(events, count);
             assert_int_equal(check_result(c, CHECK_Z5).found,
                              !is_safe + (count == ARRAY_LEN(events)));
             check_free(c);
@@ -492,15 +499,7 @@ static void test_moved_from_nowhere(void **state)
                         .parts = 1}},
             {.type = TRACE_END, .end = {.reason = "done"}},
         };
-        struct check *c = check_new(NULL);
-        for (size_t k = 0; k < ARRAY_LEN(events); k++) {
-            struct trace_event e = events[k];
-            e.src = "m1";
-            e.m = e.type == TRACE_END ? NULL : "m1";
-            e.gs = e.seq = k;
-            check_take(&e, c);
-        }
-        assert_int_equal(check_finish(c), ZKC_OK);
+        struct check *c = told_by_m1(events, ARRAY_LEN(events));
         struct check_result r = check_result(c, CHECK_C10);
         if ((r.found > 0) != (cases[i].lost > 0))
             fail_msg("moved to %" PRId64 ", from %" PRId64 " on: %s", cases[i].moved_to,

@@ -73,12 +73,16 @@ static void want(struct rig *r)
 
 #define NOTHING ((const char *const[]){NULL})
 
+static void feed_event(struct rig *r, enum zk_event_type type, const char *path)
+{
+    struct group_input in = {.type = GROUP_IN_WATCH, .watch = {.type = type, .path = path}};
+    safe_feed(r->m, &in);
+}
+
 /* A watch of ours is lost with the session that carried it; nothing is known to have happened. */
 static void lose_watch(struct rig *r, const char *path)
 {
-    struct group_input in = {.type = GROUP_IN_WATCH,
-                             .watch = {.type = ZK_EVENT_WATCH_LOST, .path = path}};
-    safe_feed(r->m, &in);
+    feed_event(r, ZK_EVENT_WATCH_LOST, path);
 }
 
 /* ---- claiming ---- */
@@ -430,13 +434,6 @@ static void test_what_is_lost_comes_true_late(void **state)
     }
 }
 
-static void feed_event(struct rig *r, const char *path)
-{
-    struct group_input in = {.type = GROUP_IN_WATCH,
-                             .watch = {.type = ZK_EVENT_DATA_CHANGED, .path = path}};
-    safe_feed(r->m, &in);
-}
-
 /* While the next release waits for our registration, an event of the owner node comes: it is
  * released all the same, though it is wanted again. */
 static void test_a_lost_release_is_not_forgotten_with_an_event(void **state)
@@ -452,12 +449,12 @@ static void test_a_lost_release_is_not_forgotten_with_an_event(void **state)
     safe_connect(r.m);
     safe_forget_asked(r.m);
     until(&r, "exists w owners/t/0");
-    feed_event(&r, SAFE_IDS "g_m");
+    feed_event(&r, ZK_EVENT_DATA_CHANGED, SAFE_IDS "g_m");
     for (int part = 0; part < 4; part++) { /* of the view, and of the read */
         assert_true(safe_serve(r.m));
         assert_true(safe_read(r.m));
     }
-    feed_event(&r, OWNER_0);
+    feed_event(&r, ZK_EVENT_DATA_CHANGED, OWNER_0);
     safe_world_calm(r.w);
     assert_int_equal(safe_asked_like(r.m, "sync owners/t/0"), 1);
     assert_int_equal(safe_asked_like(r.m, "delete owners/t/0"), 1);
