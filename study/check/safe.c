@@ -279,6 +279,8 @@ static void take_drained(struct check *c, const char *m, struct topic_partition 
     c->has_drains = true;
     if (!x || x->believes)
         return;
+    if (x->is_drained && finished < x->finished)
+        return; /* of the claim before this one: the application was slow with it */
     x->is_drained = true;
     x->finished = finished;
     x->drained_ns = c->now_ns;

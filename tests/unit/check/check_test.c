@@ -692,6 +692,14 @@ static void test_stores(void **state)
          {{.type = TRACE_STORE, .store = STORE(5, 10, true)}, own_end, drained, release},
          {11, 22, 23, 24},
          0},
+        {"the same, and the application is done with a claim of before",
+         {{.type = TRACE_STORE, .store = STORE(5, 10, true)},
+          own_end,
+          drained,
+          {.type = TRACE_PROCESSED, .processed = {p, 7}},
+          release},
+         {11, 21, 22, 23, 23},
+         0},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -574,6 +574,30 @@ static void test_a_check_of_the_fence_that_fails(void **state)
     end(&r);
 }
 
+/* Something has happened to our id node when we leave: it is looked at before anything is released,
+ * or a release without an offset would go without its check, and could be carried out late. */
+static void test_who_leaves_knows_its_registration(void **state)
+{
+    (void)state;
+    for (int is_there = 0; is_there < 2; is_there++) {
+        struct rig r;
+        begin(&r, safe_world_config());
+        until(&r, "multi create");
+        safe_forget_asked(r.m);
+        safe_leave(r.m);
+        if (!is_there)
+            safe_world_remove(r.w, SAFE_IDS "g_m");
+        feed_event(&r, ZK_EVENT_DATA_CHANGED, SAFE_IDS "g_m");
+        until(&r, "multi delete owners/t/0");
+        assert_int_equal(safe_asked_like(r.m, "sync ids/g_m"), 1);
+        assert_int_equal(safe_asked_like(r.m, "multi delete owners/t/0 v1; check ids/g_m v0"),
+                         is_there);
+        safe_world_calm(r.w);
+        assert_int_equal(safe_owner(r.w, 0), 0);
+        end(&r);
+    }
+}
+
 static void test_unresolved_claim_is_not_forgotten_when_unwanted(void **state)
 {
     (void)state; /* story 6 */
@@ -1226,6 +1250,7 @@ int main(void)
         cmocka_unit_test(test_a_lost_claim_is_looked_for_after_a_look),
         cmocka_unit_test(test_a_fence_of_a_node_made_again),
         cmocka_unit_test(test_a_check_of_the_fence_that_fails),
+        cmocka_unit_test(test_who_leaves_knows_its_registration),
         cmocka_unit_test(test_unresolved_claim_is_not_forgotten_when_unwanted),
         cmocka_unit_test(test_lost_read_is_repeated),
         cmocka_unit_test(test_read_that_finds_it_gone),

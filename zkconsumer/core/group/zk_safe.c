@@ -554,7 +554,8 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static int64_t registration_deadline_ms(const struct zk_safe *m)
 {
-    bool waits = m->phase == REGISTERING && (m->reg == REG_NONE || m->reg == REG_UNSURE);
+    bool waits = (m->phase == REGISTERING && m->reg == REG_NONE) ||
+                 (m->phase <= LEAVING && m->reg == REG_UNSURE);
     return waits ? m->reg_retry_at_ms : INT64_MAX;
 }
 

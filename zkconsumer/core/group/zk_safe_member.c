@@ -154,11 +154,11 @@ static void look_at_id(struct zk_safe *m, struct group_outputs *out)
 
 void safe_run_registration(struct zk_safe *m, struct group_outputs *out)
 {
-    if (!m->is_connected || m->phase != REGISTERING || m->now_ms < m->reg_retry_at_ms)
+    if (!m->is_connected || m->now_ms < m->reg_retry_at_ms)
         return;
-    if (m->reg == REG_NONE)
+    if (m->reg == REG_NONE && m->phase == REGISTERING)
         create_id(m, out);
-    else if (m->reg == REG_UNSURE)
+    else if (m->reg == REG_UNSURE && (m->phase == REGISTERING || m->phase == LEAVING))
         look_at_id(m, out);
 }
 
@@ -259,6 +259,8 @@ void safe_registered_answer(struct zk_safe *m, const struct safe_sent *sent,
         m->id_lost = !lease_is_answer(answer->zk_rc);
     else
         looked_at_id(m, answer, out);
+    if (m->phase == LEAVING)
+        safe_poke_all(m); /* releases wait for what has become of our node */
 }
 
 /* ---- the fence before what is lost ---- */
@@ -267,7 +269,7 @@ bool safe_is_fenced(const struct zk_safe *m)
 {
     if (m->reg == REG_OURS)
         return m->id_version >= m->id_version_min || safe_has_bug(m, ZK_SAFE_BUG_UNFENCED);
-    return m->phase != REGISTERING || m->reg == REG_WAITING;
+    return m->reg == REG_WAITING || (m->reg == REG_NONE && m->phase != REGISTERING);
 }
 
 bool safe_fence_part(const struct zk_safe *m, struct zk_op *op)

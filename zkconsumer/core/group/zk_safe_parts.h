@@ -361,7 +361,7 @@ void safe_probe_answer(struct zk_safe *m, const struct safe_sent *sent,
  * outcome is looked up we write that node anew: from then on what is lost can only be refused.
  *
  * Whether that is so: nothing that is lost can be carried out any more, as far as it can be had.
- * While somebody else has our id it cannot. */
+ * While somebody else has our id it cannot, nor on leaving when our id node is not there. */
 bool safe_is_fenced(const struct zk_safe *m);
 
 /* The check of a release; false: they go without, our id node is not there. */
