@@ -546,21 +546,97 @@ def test_kafka_topics(t):
     cluster.restart_broker(1)
     wait_for(lambda: tool("--describe", "--under-replicated-partitions").out == "", "the ISR to grow", 60)
 
+    for words in (("--list", "--topic", "t.*"), ("--list", "--topic", "two,one"), ("--list", "--topic", "tw"),
+                  ("--describe", "--topic", '"o[mn]e"')):
+        both(*words)
     mine = tool("--alter", "--topic", "one", "--partitions", "3")
     expect((mine.code, mine.out), (0, theirs("--alter", "--topic", "two", "--partitions", "3").out))
     mine = tool("--delete", "--topic", "one")
     expect((mine.code, mine.out), (0, theirs("--delete", "--topic", "two").out.replace("two", "one")))
     wait_for(lambda: not cluster.zk.get_children("/brokers/topics"), "both to be deleted", 60)
+    expect(tool("--alter", "--topic", "one", "--partitions", "5")[:2], (1, ""))
+    mine = tool("--delete", "--topic", "one")
+    expect((mine.code, mine.out), (1, theirs("--delete", "--topic", "one").out))
     for action in (("--delete",), ("--alter", "--partitions", "5")):
-        expect(tool(*action, "--topic", "one")[:2], (1, ""))
         expect(tool(*action, "--topic", "one", "--if-exists"), (0, "", ""))
     for words, part in (((), "exactly one action: --list, --describe, --create, --alter, --delete"),
                         (("--list", "--partitions", "3"), "--partitions does nothing with --list"),
                         (("--create", "--topic", "a", "--topic", "b"), "--topic is given twice"),
+                        (("--create", "--topic", "a", "--replica-assignment", "0,1", "--partitions", "2"),
+                         "neither --partitions"),
+                        (("--create", "--topic", "a", "--replica-assignment", "0:0"), "broker 0 twice"),
+                        (("--describe", "--topic", "(("), "--topic: "),
+                        (("--alter", "--topic", "a"), "what shall be altered?"),
+                        (("--alter", "--topic", "a", "--config", "x=1"), '"x" is no setting'),
+                        (("--alter", "--topic", "a", "--config", "retention.ms"), "expected KEY=VALUE"),
+                        (("--alter", "--topic", "a", "--delete-config", "x"), '"x" is no setting'),
+                        (("--alter", "--topic", "a", "--replica-assignment", "0"), "does nothing with --alter"),
                         (("--describe", "--unavailable-partitions", "--topics-with-overrides"), "one of them")):
         done = tool(*words)
         expect((words, done.code, done.out), (words, 1, ""))
         expect_in(part, done.err)
+
+
+def test_kafka_topics_settings(t):
+    """Ours and Kafka's in turn: the same output, and the same in ZooKeeper; the brokers hear of it."""
+    cluster = t.cluster(kafka="0.8.2.2", brokers=2)
+    zk, zookeeper = cluster.zk, ("--zookeeper", cluster.zookeeper_connect)
+
+    def theirs(*words):
+        return kafkas("kafka.admin.TopicCommand", *words, *zookeeper)
+
+    def tool(*words):
+        return ours("kafka-topics", *words, *zookeeper)
+
+    def data(topic):
+        return (zk.get("/brokers/topics/" + topic)[0].decode(),
+                json.loads(zk.get("/config/topics/" + topic)[0].decode()))
+
+    def changes():
+        """What brokers were told, by the number of the node."""
+        return {name: zk.get("/config/changes/" + name)[0].decode() for name in zk.get_children("/config/changes")}
+
+    placed = ("--replica-assignment", "1:0,0:1", "--config", "retention.ms=5000", "--config", "segment.bytes = 99999")
+    for topic, run_one in (("theirs", theirs), ("ours", tool)):
+        done = run_one("--create", "--topic", topic, *placed)
+        expect((done.code, done.out), (0, 'Created topic "%s".\n' % topic))
+        cluster.wait_for_topic(topic, 2)
+    expect(data("ours"), data("theirs"))
+    expect((cluster.leader("ours", 0), cluster.leader("ours", 1)), (1, 0))
+
+    number = 0
+    for words, wanted in (
+            (("--config", "retention.ms=7000", "--config", "flush.ms=1"), {"retention.ms": "7000", "flush.ms": "1"}),
+            (("--delete-config", "flush.ms", "--delete-config", "max.message.bytes"), {"retention.ms": "7000"}),
+            (("--config", "flush.ms=3", "--delete-config", "flush.ms", "--partitions", "3"), {"retention.ms": "7000"})):
+        for topic, run_one in (("theirs", theirs), ("ours", tool), ("(ours|t.eirs)", theirs)):
+            if "--partitions" in words and "|" in topic:
+                continue
+            done = run_one("--alter", "--topic", topic, *words)
+            names = ["ours", "theirs"] if "|" in topic else [topic]
+            expect(done.code, 0)
+            expect(done.out.splitlines()[:2 if "|" in topic else 1],
+                   ['Updated config for topic "%s".' % name for name in names])
+            told = changes()
+            for name in names:  # one sequence, whoever writes
+                expect(told.get("config_change_%010d" % number), '"%s"' % name)
+                number += 1
+        expect(data("ours")[1], data("theirs")[1])
+        expect(data("ours")[1]["config"], dict(wanted, **{"segment.bytes": "99999"}))
+    expect(len(changes()), number)
+    for topic in ("ours", "theirs"):
+        cluster.wait_for_topic(topic, 3)
+        for broker in cluster.brokers.values():
+            wait_for(lambda: "for topic %s, setting new config to" % topic in broker.log_file.read_text(),
+                     "broker %d to hear of it" % broker.id)
+
+    expect(tool("--alter", "--topic", "none", "--config", "flush.ms=1")[:2], (1, ""))
+    expect(tool("--alter", "--topic", ".*", "--partitions", "3")[:2], (1, ""))  # nothing is written of any
+    expect(len(changes()), number)
+    done = tool("--create", "--topic", "later", "--replica-assignment", "0:7")
+    expect((done.code, done.out), (0, theirs("--create", "--topic", "late", "--replica-assignment", "0:7").out
+                                   .replace("late", "later")))
+    expect_in("broker 7, of partition 0, is not registered", done.err)
 
 
 def test_offsets_and_messages_of_brokers(t):

@@ -50,9 +50,19 @@ def check(t, kafka):
            [["Topic: orders", "Partition: %d" % p] for p in range(3)])
     expect(zkconsumer(cluster, "topics", "describe", "-t", "nope")[0], 1)
 
+    expect(zkconsumer(cluster, "topics", "alter", "-t", "orders", "--config", "flush.ms=77777")[0], 0)
+    for broker in cluster.brokers.values():  # each release has its form of telling them
+        wait_for(lambda: "flush.ms=77777" in broker.log_file.read_text(), "broker %d to hear of it" % broker.id)
+    expect(json.loads(cluster.zk.get("/config/topics/orders")[0])["config"],
+           {"retention.ms": "3600000", "flush.ms": "77777"})
+    expect(zkconsumer(cluster, "topics", "alter", "-t", "orders", "--delete-config", "flush.ms")[0], 0)
+    expect(json.loads(cluster.zk.get("/config/topics/orders")[0])["config"], {"retention.ms": "3600000"})
+    code, out, err = zkconsumer(cluster, "topics", "list", "-t", "orders", "-t", "nope")
+    expect((code, out, "no topic nope" in err), (1, "orders\n", True))
+
     before = json.loads(cluster.zk.get("/brokers/topics/orders")[0])
-    expect(zkconsumer(cluster, "topics", "add-partitions", "-t", "orders", "-p", "3")[0], 1)
-    expect(zkconsumer(cluster, "topics", "add-partitions", "-t", "orders", "-p", "5")[0], 0)
+    expect(zkconsumer(cluster, "topics", "alter", "-t", "orders", "-p", "3")[0], 1)
+    expect(zkconsumer(cluster, "topics", "alter", "-t", "orders", "-p", "5")[0], 0)
     cluster.wait_for_topic("orders", 5)
     after = json.loads(cluster.zk.get("/brokers/topics/orders")[0])
     for key, value in before.items():  # a topic's id, for one, stays

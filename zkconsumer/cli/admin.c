@@ -123,6 +123,18 @@ enum zkc_err admin_write(struct admin *a, char *path, struct bytes data)
     return err;
 }
 
+enum zkc_err admin_set(struct admin *a, char *path, struct bytes data, int32_t version, bool *done)
+{
+    struct zk_op op = {.type = ZK_OP_SET, .path = path, .data = data, .version = version};
+    struct zk_result result;
+    enum zkc_err err = path ? run_op(a, &op, &result) : no_memory(a);
+    *done = !err && result.zk_rc == ZK_OK;
+    if (!err && !*done && result.zk_rc != ZK_BAD_VERSION && result.zk_rc != ZK_NO_NODE)
+        err = refused(a, "setData", path, result.zk_rc);
+    free(path);
+    return err;
+}
+
 enum zkc_err admin_read_topic(struct admin *a, const char *topic, struct zk_topic *out, bool *found)
 {
     struct zk_result result;

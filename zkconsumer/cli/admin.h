@@ -40,6 +40,11 @@ ZKC_MUST_CHECK enum zkc_err admin_do(struct admin *a, enum zk_op_type type, char
  * ZkUtils.updatePersistentPath does. ZKC_ERR_ZOOKEEPER: refused. */
 ZKC_MUST_CHECK enum zkc_err admin_write(struct admin *a, char *path, struct bytes data);
 
+/* Sets the data of a node of this version. *done: false when it has another, or is not there.
+ * ZKC_ERR_ZOOKEEPER: refused. */
+ZKC_MUST_CHECK enum zkc_err admin_set(struct admin *a, char *path, struct bytes data,
+                                      int32_t version, bool *done);
+
 /* Creates a node with its parents. *exists: it was there. */
 ZKC_MUST_CHECK enum zkc_err admin_create(struct admin *a, char *path, struct bytes data,
                                          bool *exists);

@@ -20,7 +20,7 @@ static const struct cli_command *const commands[] = {
     &command_topics_list,
     &command_topics_describe,
     &command_topics_create,
-    &command_topics_add_partitions,
+    &command_topics_alter,
     &command_topics_delete,
     &command_topics_offsets,
     &command_perf_consume,

@@ -25,7 +25,7 @@ extern const struct cli_command command_perf_produce;
 extern const struct cli_command command_produce;
 extern const struct cli_command command_run_class;
 extern const struct cli_command command_shell;
-extern const struct cli_command command_topics_add_partitions;
+extern const struct cli_command command_topics_alter;
 extern const struct cli_command command_topics_create;
 extern const struct cli_command command_topics_delete;
 extern const struct cli_command command_topics_describe;

@@ -1,8 +1,8 @@
 /* zkconsumer topics describe */
-#include "zkconsumer/cli/admin.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/output.h"
+#include "zkconsumer/cli/topic_choice.h"
 #include "zkconsumer/core/base/array.h"
 #include "zkconsumer/core/zk/cluster.h"
 #include "zkconsumer/core/zk/path.h"
@@ -107,14 +107,13 @@ static enum zkc_err append_head(struct description *d, const char *topic, const 
     return err;
 }
 
-static enum zkc_err append_topic(struct description *d, const char *topic, bool *missing)
+static enum zkc_err append_topic(struct description *d, const char *topic)
 {
     struct zk_topic t;
     bool found;
     bool has_head = !cli_args_has(d->args, UNDER_REPLICATED) && !cli_args_has(d->args, UNAVAILABLE);
     enum zkc_err err = admin_read_topic(d->admin, topic, &t, &found);
-    *missing |= !err && !found;
-    if (err || !found)
+    if (err || !found) /* gone meanwhile */
         return err;
     if (has_head)
         err = append_head(d, topic, &t);
@@ -126,40 +125,31 @@ static enum zkc_err append_topic(struct description *d, const char *topic, bool 
 
 static enum cli_exit describe(struct admin *a, const struct cli_args *args)
 {
-    const char *const *names;
-    size_t count;
+    struct topic_choice topics;
     struct output out;
     struct description d = {.admin = a, .args = args, .out = &out.buf};
-    bool missing = false;
-    bool all = !cli_args_has(args, TOPIC);
-    enum zkc_err err = ZKC_OK;
-    if (cli_args_has(args, UNAVAILABLE))
+    enum zkc_err err = topic_choice_read(a, args, TOPIC, &topics);
+    bool is_wrong = !err && topics.missing;
+    if (is_wrong)
+        topic_choice_tell_missing(&topics, args, TOPIC);
+    if (!err && cli_args_has(args, UNAVAILABLE))
         err = brokers_read(a->zk, &a->arena, &d.brokers, &a->why);
-    if (!err && all)
-        err = admin_topics(a, &names, &count);
     output_init(&out, STDOUT_FILENO, OUTPUT_FLUSH_BYTES);
-    for (size_t i = 0; !err; i++) {
-        const char *name = !all ? cli_args_value(args, TOPIC, i) : i < count ? names[i] : NULL;
-        bool not_there = false;
-        if (!name)
-            break;
-        err = append_topic(&d, name, &not_there);
-        if (not_there && !all)
-            report_error("there is no topic %s", name);
-        missing |= not_there && !all;
+    for (size_t i = 0; !err && i < topics.count; i++) {
+        err = append_topic(&d, topics.names[i]);
         if (!output_added(&out))
             break;
     }
     enum cli_exit code = err ? admin_fail(a, err) : output_finish(&out);
     output_deinit(&out);
-    return code != CLI_DONE ? code : missing ? CLI_FAILED : d.has_problem ? CLI_PROBLEM : CLI_DONE;
+    return code != CLI_DONE ? code : is_wrong ? CLI_FAILED : d.has_problem ? CLI_PROBLEM : CLI_DONE;
 }
 
 static enum cli_exit run(const struct cli_args *args)
 {
     struct admin a;
     if (!report_needs(args, ZOOKEEPER, "zkconsumer topics describe " EXAMPLE_ZOOKEEPER) ||
-        !report_takes_no_operands(args))
+        !report_takes_no_operands(args) || !topic_choice_check(args, TOPIC))
         return CLI_FAILED;
     if (cli_args_has(args, UNDER_REPLICATED) + cli_args_has(args, UNAVAILABLE) +
             cli_args_has(args, OVERRIDES) >
