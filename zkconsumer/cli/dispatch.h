@@ -5,7 +5,7 @@
 
 #include "zkconsumer/cli/command.h"
 
-#define DISPATCH_OWN_MAX 3
+#define DISPATCH_OWN_MAX 4
 
 struct dispatch_action {
     size_t flag;                       /* the option that asks for it */

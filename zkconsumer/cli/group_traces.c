@@ -22,7 +22,7 @@ static enum zkc_err look(struct admin *a, const char *group, enum group_traces_u
     if (use == GROUP_TRACES_KEEP || out->member_count > 0)
         return ZKC_OK;
     if (use == GROUP_TRACES_DELETE_AND_TELL)
-        err = offset_store_tell_kept(a, group, &kept);
+        err = offset_store_tell_kept(a, group, NULL, &kept);
     return err ? err : delete (a, group);
 }
 

@@ -272,11 +272,12 @@ enum zkc_err offset_store_tell_left(struct offset_store *s, struct admin *a, con
     return err;
 }
 
-enum zkc_err offset_store_tell_kept(struct admin *a, const char *group, size_t *left)
+enum zkc_err offset_store_tell_kept(struct admin *a, const char *group, const char *topic,
+                                    size_t *left)
 {
     struct offset_store store;
     offset_store_init_unsaid(&store);
-    enum zkc_err err = offset_store_tell_left(&store, a, group, NULL, 0, left);
+    enum zkc_err err = offset_store_tell_left(&store, a, group, &topic, topic != NULL, left);
     offset_store_deinit(&store);
     return err;
 }

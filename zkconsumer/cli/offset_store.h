@@ -79,11 +79,11 @@ ZKC_MUST_CHECK enum zkc_err offset_store_tell_left(struct offset_store *s, struc
                                                    const char *group, const char *const *topics,
                                                    size_t topic_count, size_t *left);
 
-/* The same of all topics, where nothing is said and the group is going to be deleted: brokers of
- * 0.8.2 have no request that deletes offsets. Before that: its nodes say of which topics it may be.
- */
+/* The same, where nothing is said, of the topic (NULL: of all) of which a group is going to lose
+ * what it has: brokers of 0.8.2 have no request that deletes offsets. Before that: its nodes say of
+ * which topics it may be. */
 ZKC_MUST_CHECK enum zkc_err offset_store_tell_kept(struct admin *a, const char *group,
-                                                   size_t *left);
+                                                   const char *topic, size_t *left);
 
 /* Writes offsets: Kafka's part of all of them, in one request (nothing, when they are not there);
  * then the znode's part of each. `list` is of any order; the last of a partition counts. */

@@ -4,13 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-int64_t perf_now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 #define PATTERN_MAX 60
 #define RUN_MAX     4 /* of one letter; MMM and MMMM are names of months */
 

@@ -6,9 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Milliseconds since 1970. */
-int64_t perf_now_ms(void);
-
 /* --date-format, a pattern of Java's SimpleDateFormat: y M d H m s S in numbers, text in '...' and
  * what is no letter as it is. Anything else is reported; false. Kafka's default: */
 #define PERF_DATE_FORMAT "yyyy-MM-dd HH:mm:ss:SSS"

@@ -1,5 +1,6 @@
 /* zkconsumer perf consume: kafka-consumer-perf-test. A member of a group with a thread for each
  * stream, which does nothing with messages but count them. */
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/conf_keys.h"
@@ -143,7 +144,7 @@ static void append_header(struct perf *p)
 static void append_totals(struct perf *p)
 {
     char start[PERF_TIME_SIZE], end[PERF_TIME_SIZE];
-    int64_t end_ms = p->last_ms ? p->last_ms : perf_now_ms();
+    int64_t end_ms = p->last_ms ? p->last_ms : clock_wall_ms();
     double seconds = perf_seconds(p->start_ms, end_ms), mb = (double)p->bytes / PERF_MB;
     if (p->shows_details)
         return;
@@ -168,9 +169,9 @@ static void take(struct thread *t, const struct zkc_message *m)
     atomic_fetch_add(&p->total, 1);
     atomic_fetch_add(&p->bytes, (int64_t)m->value_len);
     if (t->messages % 64 == 0) /* the clock costs more than a message */
-        atomic_store(&p->last_ms, perf_now_ms());
+        atomic_store(&p->last_ms, clock_wall_ms());
     if (p->shows_details && t->messages % p->interval == 0)
-        tell_details(t, perf_now_ms());
+        tell_details(t, clock_wall_ms());
 }
 
 static void *take_all(void *user)
@@ -189,16 +190,16 @@ static void *take_all(void *user)
         } else if (err != ZKC_ERR_TIMED_OUT) {
             break;
         } else if (is_fresh) {
-            atomic_store(&p->last_ms, perf_now_ms());
+            atomic_store(&p->last_ms, clock_wall_ms());
             is_fresh = false;
         }
     }
     if (in_hand.claim) /* nobody asks for the next one: closing would wait for it */
         (void)zkc_message_acknowledge(&in_hand);
     if (is_fresh)
-        atomic_store(&p->last_ms, perf_now_ms());
+        atomic_store(&p->last_ms, clock_wall_ms());
     if (p->shows_details && t->messages > t->told_messages)
-        tell_details(t, perf_now_ms());
+        tell_details(t, clock_wall_ms());
     return NULL;
 }
 
@@ -230,7 +231,7 @@ static void wait_for_end(struct perf *p)
     struct timespec pause = {0, SLICE_MS * 1000000};
     while (!stop_is_requested() && !all_have_enough(p)) {
         int64_t last = p->last_ms ? p->last_ms : p->start_ms;
-        if (perf_now_ms() - last >= p->silence_ms)
+        if (clock_wall_ms() - last >= p->silence_ms)
             return;
         nanosleep(&pause, NULL);
     }
@@ -248,7 +249,7 @@ static bool read_group(struct perf *p, const struct cli_args *args)
     uint32_t random = 0;
     const char *group = cli_args_text(args, GROUP, NULL);
     if (getrandom(&random, sizeof random, 0) != sizeof random)
-        random = (uint32_t)perf_now_ms();
+        random = (uint32_t)clock_wall_ms();
     p->is_throwaway = group == NULL;
     snprintf(p->group, sizeof p->group, "%s", group ? group : "");
     if (p->is_throwaway)
@@ -338,7 +339,7 @@ static enum cli_exit measure_with(struct perf *p, zkc_consumer *consumer)
         err = ZKC_OK;
     }
     enum cli_exit code = err ? fail(err, zkc_err_text(err)) : CLI_DONE;
-    p->start_ms = perf_now_ms();
+    p->start_ms = clock_wall_ms();
     if (!err && !start_threads(p, consumer, threads))
         code = CLI_FAILED;
     if (code == CLI_DONE)

@@ -1,4 +1,5 @@
 /* zkconsumer perf produce: kafka-producer-perf-test. */
+#include "zkconsumer/cli/clock.h"
 #include "zkconsumer/cli/command_table.h"
 #include "zkconsumer/cli/common_options.h"
 #include "zkconsumer/cli/conf_keys.h"
@@ -281,11 +282,11 @@ static enum cli_exit measure(struct plan *plan)
         return CLI_FAILED;
     }
     memset(room, 'x', (size_t)plan->size);
-    t.start_ms = perf_now_ms();
+    t.start_ms = clock_wall_ms();
     send_all(plan, p, room, &t);
     while (!producer_flush(p, 1000))
         ;
-    t.end_ms = perf_now_ms();
+    t.end_ms = clock_wall_ms();
     struct producer_counts counts = producer_counts(p);
     producer_close(p);
     free(room);
