@@ -713,6 +713,16 @@ def test_kafka_topics_settings(t):
             wait_for(lambda: "for topic %s, setting new config to" % topic in broker.log_file.read_text(),
                      "broker %d to hear of it" % broker.id)
 
+    # several at once, each with a setting of its own: none is lost, and each is told
+    settings = {"flush.ms": "11", "flush.messages": "12", "segment.ms": "13", "retention.bytes": "14",
+                "segment.index.bytes": "15", "index.interval.bytes": "16"}
+    running = [subprocess.Popen([program("kafka-topics"), "--alter", "--topic", "ours", *zookeeper,
+                                 "--config", "%s=%s" % setting]) for setting in settings.items()]
+    expect([one.wait(60) for one in running], [0] * len(settings))
+    number += len(settings)
+    expect(sorted(changes())[-1], "config_change_%010d" % (number - 1))
+    expect(data("ours")[1]["config"], dict(settings, **{"segment.bytes": "99999", "retention.ms": "7000"}))
+
     expect(tool("--alter", "--topic", "none", "--config", "flush.ms=1")[:2], (1, ""))
     expect(tool("--alter", "--topic", ".*", "--partitions", "3")[:2], (1, ""))  # nothing is written of any
     expect(len(changes()), number)

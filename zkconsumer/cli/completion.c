@@ -134,7 +134,9 @@ static enum cli_exit run(const struct cli_args *args)
 static const struct cli_pair examples[] = {
     {"source <(zkconsumer completion bash)", "Completion in this bash."},
     {"zkconsumer completion zsh >~/.zfunc/_zkconsumer", "For a folder of zsh's fpath."},
-    {"zkconsumer completion fish >~/.config/fish/completions/zkconsumer.fish", "For fish."},
+    {"zkconsumer completion fish | source",
+     "A line of ~/.config/fish/config.fish, where fish does not look into the folder of the "
+     "installation (XDG_DATA_DIRS)."},
 };
 static const struct cli_pair exits[] = {
     {"0", "printed"},

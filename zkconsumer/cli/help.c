@@ -183,6 +183,7 @@ static void append_roff(struct buf *out, struct bytes text)
         case '`': buf_append_text(out, "\\(ga"); break;
         case '^': buf_append_text(out, "\\(ha"); break;
         case '~': buf_append_text(out, "\\(ti"); break;
+        case '|': buf_append_text(out, "|\\:"); break; /* where a long line may be broken */
         default: buf_append_byte(out, text.data[i]);
         }
     }
@@ -237,7 +238,9 @@ static void append_page_head(struct buf *out, const char *words, const char *sum
         buf_append_byte(out, (uint8_t)(*c == ' '                ? '-'
                                        : *c >= 'a' && *c <= 'z' ? *c - 'a' + 'A'
                                                                 : *c));
-    buf_appendf(out, " 1 \"\" \"zkconsumer %s\" \"User Commands\"\n.SH NAME\n", ZKC_VERSION_TEXT);
+    /* What is to be typed is not hyphenated, nor pulled apart. */
+    buf_appendf(out, " 1 \"\" \"zkconsumer %s\" \"User Commands\"\n.nh\n.ad l\n.SH NAME\n",
+                ZKC_VERSION_TEXT);
     append_page_name(out, words);
     buf_append_text(out, " \\- ");
     append_roff_text(out, summary);

@@ -97,7 +97,7 @@ static void test_manual_page(void **state)
     buf_clear(&out);
     help_append_man("kafka-demo", &bare, "zkconsumer", &out);
     assert_string_equal(buf_text(&out), ".TH KAFKA-DEMO 1 \"\" \"zkconsumer " ZKC_VERSION_TEXT
-                                        "\" \"User Commands\"\n"
+                                        "\" \"User Commands\"\n.nh\n.ad l\n"
                                         ".SH NAME\nkafka\\-demo \\- Has \\(dqquotes\\(dq\n"
                                         ".SH SYNOPSIS\n.B kafka\\-demo\nFILE\n"
                                         ".SH DESCRIPTION\n\\&\\(aqtwas \\(ga\\(ha\\(ti\n"
