@@ -466,7 +466,7 @@ static void take_state(struct check *c, const struct trace_event *e)
     struct member *m = member_of(c, e->m, NULL);
     if (!m)
         return;
-    m->is_observer = c->is_virtual && e->m[0] == 'o';
+    m->is_observer = c->is_virtual && e->m[0] == 'o' && !strchr(e->m, '.'); /* o1, not o1.1 */
     m->is_connected = strcmp(e->zk_state.state, "connected") == 0;
     m->connected_ns = e->t_ns;
     snprintf(m->server, sizeof m->server, "%s", m->is_connected ? e->zk_state.server : "");

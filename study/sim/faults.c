@@ -104,9 +104,14 @@ static struct names find_names(struct sim *w, const char *pattern)
     for (unsigned i = 0; i < w->config.brokers.count; i++)
         if (is_named(pattern, &w->brokers[i].node))
             add_node(w, &n, &w->brokers[i].node);
-    for (size_t i = 0; i < w->config.member_count; i++)
-        if (is_named(pattern, &w->observers[i].node))
-            add_node(w, &n, &w->observers[i].node);
+    for (size_t i = 0; i < w->config.member_count; i++) {
+        struct observer *o = &w->observers[i];
+        if (is_named(pattern, &o->node))
+            add_node(w, &n, &o->node);
+        for (unsigned k = 0; k < o->further_count; k++)
+            if (is_named(pattern, &o->further[k]))
+                add_node(w, &n, &o->further[k]);
+    }
     return n;
 }
 
@@ -343,6 +348,8 @@ static bool act_on(struct fault_state *f, struct node *node, bool is_on)
         return suspend(node, is_on);
     if (member_of(node))
         return act_on_member(f, member_of(node), is_on);
+    if (node->kind == NODE_OBSERVER)
+        return is_on && f->fault.kind == SIM_EXPIRE && observer_expire(node->self, node);
     if (broker_of(node))
         return act_on_broker(f, broker_of(node), is_on);
     return server_of(node) && act_on_server(f, server_of(node), is_on);

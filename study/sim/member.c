@@ -55,7 +55,7 @@ void member_arm(struct member *m)
     if (m->life == MEMBER_DOWN)
         return;
     at = to_world(m, zk_client_deadline_ns(&m->zk));
-    other = to_world(m, watches_deadline_ns(m));
+    other = to_world(m, watches_deadline_ns(m->watches));
     at = other < at ? other : at;
     if (m->life == MEMBER_RUNS) {
         int64_t ms = machine_deadline_ms(m);
@@ -455,8 +455,8 @@ static void send_op(struct member *m, const struct group_output *o)
     struct zk_write write = write_of(w, op);
     struct zk_write *parts = op->part_count ? parts_of(w, op) : NULL;
     bool watch = op->watch;
-    struct zk_client *zk = watches_place(m, op, token, &watch);
-    m->zk.drops_watch =
+    struct zk_client *zk = watches_place(m->watches, &m->zk, op, token, &watch);
+    zk->drops_watch =
         op->watch && w->config.bugs & SIM_BUG_WATCH_ONCE && world_forgets_watch(w, &m->watched, id);
     if (!zk_client_send(zk, what, &write, watch, parts, (uint32_t)op->part_count, token,
                         member_local_ns(m))) {
@@ -526,19 +526,11 @@ static void tell_op(struct member *m, const struct zk_pending *op, int zk_rc,
     tell(m, &e);
 }
 
-static void on_result(void *self, const struct zk_pending *op, int zk_rc, const struct zk_answer *a)
+static void feed_answer(void *self, uint64_t token, int zk_rc, const struct zk_answer *a)
 {
     struct member *m = self;
-    tell_op(m, op, zk_rc, a);
-    if (op->token == NO_TOKEN || m->life != MEMBER_RUNS)
-        return;
-    count_in_attempt(m, op, (enum group_lane)(op->token >> 32), a);
-    member_feed_answer(m, op->token, zk_rc, a);
-}
-
-void member_feed_answer(struct member *m, uint64_t token, int zk_rc, const struct zk_answer *a)
-{
-    struct zk_result result = {.zk_rc = watches_answered(m, token, zk_rc, a ? a->zxid : 0)};
+    struct zk_result result = {.zk_rc =
+                                   watches_answered(m->watches, token, zk_rc, a ? a->zxid : 0)};
     if (a && result.zk_rc == zk_rc)
         zk_answer_result(a, &result);
     struct group_input in = {.type = GROUP_IN_RESULT,
@@ -547,16 +539,60 @@ void member_feed_answer(struct member *m, uint64_t token, int zk_rc, const struc
     member_kick(m);
 }
 
-void member_feed_watch(struct member *m, const struct zk_watch_event *event)
+static void on_result(void *self, const struct zk_pending *op, int zk_rc, const struct zk_answer *a)
 {
+    struct member *m = self;
+    tell_op(m, op, zk_rc, a);
+    if (op->token == NO_TOKEN || m->life != MEMBER_RUNS)
+        return;
+    count_in_attempt(m, op, (enum group_lane)(op->token >> 32), a);
+    feed_answer(m, op->token, zk_rc, a);
+}
+
+static void feed_watch(void *self, const struct zk_watch_event *event)
+{
+    struct member *m = self;
     struct group_input in = {.type = GROUP_IN_WATCH, .watch = *event};
     feed(m, &in);
     member_kick(m);
 }
 
-void member_keep_unsent(struct member *m, uint64_t token)
+/* ---- further sessions for watches ---- */
+
+static void lose_op(void *self, uint64_t token)
 {
-    keep_unsent(m, (enum group_lane)(token >> 32), (uint32_t)token);
+    keep_unsent(self, (enum group_lane)(token >> 32), (uint32_t)token);
+}
+
+static uint64_t clock_ns(const void *self)
+{
+    return member_local_ns(self);
+}
+
+static struct node *node_of(void *self, unsigned number)
+{
+    struct member *m = self;
+    (void)number; /* all from the process's own */
+    return &m->node;
+}
+
+static void start_watches(struct member *m)
+{
+    const struct sim_member_config *c = &m->plan.config;
+    const struct watches_owner owner = {.world = m->world,
+                                        .self = m,
+                                        .name = m->node.name,
+                                        .now_ns = clock_ns,
+                                        .node = node_of,
+                                        .answered = feed_answer,
+                                        .fired = feed_watch,
+                                        .lost = lose_op};
+    const struct watches_config config = {.packet_bytes = c->is_safe ? c->watch_packet_bytes : 0,
+                                          .sessions_max = c->watch_sessions_max,
+                                          .turn_ns = c->watch_turn_ns,
+                                          .chance = m->whole_id,
+                                          .session_timeout_ms = (int32_t)c->session_timeout_ms};
+    watches_start(&m->watches, &owner, &config);
 }
 
 /* ---- outputs ---- */
@@ -625,7 +661,7 @@ static void close_session(struct member *m)
     if (!m->safe)
         m->life = MEMBER_CLOSING;
     m->is_clean = true;
-    watches_rest(m);
+    watches_rest(m->watches);
     if (m->zk.session)
         tell_session(m, "close");
     zk_client_close(&m->zk, MEMBER_CLOSE_MS, member_local_ns(m));
@@ -709,7 +745,7 @@ static bool feed_unsent(struct member *m)
         return false;
     struct unsent first = m->unsent[0];
     memmove(m->unsent, m->unsent + 1, --m->unsent_count * sizeof first);
-    watches_answered(m, token_of(first.lane, first.seq), ZK_CONNECTION_LOSS, 0);
+    watches_answered(m->watches, token_of(first.lane, first.seq), ZK_CONNECTION_LOSS, 0);
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {first.lane, first.seq, &loss}};
     feed(m, &in);
     return true;
@@ -728,7 +764,7 @@ static void leave_world(struct member *m)
     e.m_exit.code = m->is_clean ? 0 : 137;
     app_forget(m);
     channel_forget(m);
-    watches_end(m);
+    watches_end(m->watches);
     m->life = MEMBER_DOWN;
     timer_arm(&m->timer, SIM_NEVER);
     node_crash(&m->node);
@@ -767,7 +803,7 @@ static bool feed_due_safe(struct member *m)
 {
     struct draining d;
     struct zk_watch_event lost;
-    if (watches_take_lost(m, &lost)) {
+    if (watches_take_lost(m->watches, &lost)) {
         struct group_input in = {.type = GROUP_IN_WATCH, .watch = lost};
         feed(m, &in);
     } else if (m->closed_due) {
@@ -929,7 +965,7 @@ static void on_expired(void *self)
     struct group_input in = {.type = GROUP_IN_EXPIRED};
     tell_state(m, "expired", "");
     m->draining_count = 0;
-    watches_own_is_over(m);
+    watches_own_is_over(m->watches);
     feed(m, &in);
     member_kick(m);
 }
@@ -940,8 +976,8 @@ static void on_watch(void *self, const struct zk_answer *a)
     struct trace_event e = world_watch_event(m->world, m->node.name, m->zk.zxid, a);
     tell(m, &e);
     struct zk_watch_event event = {.type = a->event, .path = e.zk_watch.path};
-    watches_fired(m, &event);
-    member_feed_watch(m, &event);
+    watches_fired(m->watches, &event);
+    feed_watch(m, &event);
 }
 
 static void on_closed(void *self)
@@ -953,8 +989,14 @@ static void on_closed(void *self)
         m->exit_due = true;
 }
 
-static const struct zk_client_ops ZK_OPS = {on_connected, on_suspended, on_expired,
-                                            on_result,    on_watch,     on_closed};
+static const struct zk_client_ops ZK_OPS = {
+    .connected = on_connected,
+    .suspended = on_suspended,
+    .expired = on_expired,
+    .result = on_result,
+    .watch = on_watch,
+    .closed = on_closed,
+};
 
 /* ---- the process ---- */
 
@@ -991,7 +1033,7 @@ static void came(void *self, struct conn *c, void *message)
     } else if (*kind == PEER_BROKER) {
         app_came(m, c, message);
     } else if (m->zk.conn != c) {
-        if (!watches_came(m, c, a))
+        if (!watches_came(m->watches, c, a))
             msg_free(&m->world->pool, a);
     } else if (a->type == MSG_ZK_EVENT && m->watch_delay_ns) {
         struct late_event *l = pool_take(&m->world->pool, sizeof *l);
@@ -1014,7 +1056,7 @@ static void closed(void *self, struct conn *c)
     else if (m->zk.conn == c)
         zk_client_lost(&m->zk, member_local_ns(m));
     else
-        watches_closed(m, c);
+        watches_closed(m->watches, c);
     member_kick(m);
 }
 
@@ -1028,7 +1070,7 @@ static void tick(void *actor, void *arg)
         return;
     zk_client_tick(&m->zk, member_local_ns(m));
     if (m->life == MEMBER_RUNS)
-        watches_tick(m);
+        watches_tick(m->watches);
     if (m->life == MEMBER_RUNS)
         app_tick(m);
     if (m->life == MEMBER_RUNS)
@@ -1097,7 +1139,7 @@ void member_start(struct member *m)
     name_member(m);
     app_init(m);
     channel_forget(m);
-    watches_start(m);
+    start_watches(m);
     machine_new(m);
     const char **topics = texts_room(w, w->topic_count + 1);
     size_t count = 0;
@@ -1172,6 +1214,6 @@ void member_resume(struct member *m)
 void member_free(struct member *m)
 {
     zk_view_unref(m->view);
-    watches_end(m);
+    watches_end(m->watches);
     machine_free(m);
 }

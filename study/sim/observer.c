@@ -1,10 +1,10 @@
 /* The observer of a process (zookeeper.observer=process): what consumer/observer.c is in
- * production. It has a node of its own, o1, o2, ..., so that its links can be cut alone; it lives
- * and stands still with its process. */
+ * production. It has a node of its own, o1, o2, ..., and one for each further session, o1.1, ...,
+ * so that their links can be cut alone; it lives and stands still with its process. */
 #include "study/sim/world.h"
 #include "zkconsumer/core/group/zk_view.h"
-#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 static void step(struct observer *o, struct group_input *in);
 
@@ -77,32 +77,50 @@ static void tell_open(struct observer *o, uint64_t session, const char *server)
 
 /* ---- the viewer ---- */
 
+/* Of any session. */
+static void feed_answer(void *self, uint64_t token, int zk_rc, const struct zk_answer *a)
+{
+    struct observer *o = self;
+    struct zk_result result = {.zk_rc =
+                                   watches_answered(o->watches, token, zk_rc, a ? a->zxid : 0)};
+    if (a && result.zk_rc == zk_rc)
+        zk_answer_result(a, &result);
+    struct group_input in = {.type = GROUP_IN_RESULT,
+                             .result = {GROUP_LANE_VIEW, (uint32_t)token, &result}};
+    step(o, &in);
+}
+
 static void on_result(void *self, const struct zk_pending *op, int zk_rc, const struct zk_answer *a)
 {
     struct observer *o = self;
     struct trace_event e = world_op_event(o->world, o->node.name, op, zk_rc, a);
     tell(o, &e);
-    struct zk_result result = {.zk_rc = zk_rc};
-    if (a)
-        zk_answer_result(a, &result);
-    struct group_input in = {.type = GROUP_IN_RESULT,
-                             .result = {GROUP_LANE_VIEW, (uint32_t)op->token, &result}};
-    step(o, &in);
+    feed_answer(o, op->token, zk_rc, a);
 }
 
-/* The viewer asks only while it is connected. */
+/* Fed in kick(): the viewer is not fed while its outputs are carried out. */
+static void lose_op(void *self, uint64_t token)
+{
+    struct observer *o = self;
+    if (o->unsent_count == o->unsent_cap) {
+        o->unsent_cap = o->unsent_cap ? o->unsent_cap * 2 : 8;
+        o->unsent = pool_resize(&o->world->pool, o->unsent, o->unsent_cap * sizeof *o->unsent);
+    }
+    o->unsent[o->unsent_count++] = (uint32_t)token;
+}
+
 static void send_op(struct observer *o, const struct group_output *out)
 {
     const struct zk_op *op = &out->op.op;
     struct sim *w = o->world;
     struct zk_write read = {.what = member_do_of(op->type),
-                            .path = zk_paths_id(&o->world->zk.paths, zk_op_path(op))};
-    o->zk.drops_watch = op->watch && w->config.bugs & SIM_BUG_OBSERVER_BLIND &&
-                        world_forgets_watch(w, &o->watched, read.path);
-    bool is_sent = zk_client_send(&o->zk, read.what, &read, op->watch, NULL, 0, out->op.seq,
-                                  world_now(o->world));
-    assert(is_sent);
-    (void)is_sent;
+                            .path = zk_paths_id(&w->zk.paths, zk_op_path(op))};
+    bool watch = op->watch;
+    struct zk_client *zk = watches_place(o->watches, &o->zk, op, out->op.seq, &watch);
+    zk->drops_watch = op->watch && w->config.bugs & SIM_BUG_OBSERVER_BLIND &&
+                      world_forgets_watch(w, &o->watched, read.path);
+    if (!zk_client_send(zk, read.what, &read, watch, NULL, 0, out->op.seq, world_now(w)))
+        lose_op(o, out->op.seq);
 }
 
 static void run(struct observer *o)
@@ -121,6 +139,8 @@ static void arm(struct observer *o)
     uint64_t at = zk_client_deadline_ns(&o->zk);
     if (ms != INT64_MAX && (uint64_t)(ms > 0 ? ms : 0) * SIM_MS < at)
         at = (uint64_t)(ms > 0 ? ms : 0) * SIM_MS;
+    if (watches_deadline_ns(o->watches) < at)
+        at = watches_deadline_ns(o->watches);
     timer_arm(&o->timer, o->lost_at_ns < at ? o->lost_at_ns : at);
 }
 
@@ -139,6 +159,36 @@ static void step(struct observer *o, struct group_input *in)
         zk_viewer_run(o->viewer, in->now_ms, out);
         run(o);
     }
+    arm(o);
+}
+
+/* By any session. */
+static void feed_watch(void *self, const struct zk_watch_event *event)
+{
+    struct group_input in = {.type = GROUP_IN_WATCH, .watch = *event};
+    step(self, &in);
+}
+
+static bool feed_due(struct observer *o)
+{
+    struct zk_watch_event event;
+    if (o->unsent_count > 0) {
+        uint32_t first = o->unsent[0];
+        memmove(o->unsent, o->unsent + 1, --o->unsent_count * sizeof first);
+        feed_answer(o, first, ZK_CONNECTION_LOSS, NULL);
+        return true;
+    }
+    if (!watches_take_lost(o->watches, &event))
+        return o->unsent_count > 0;
+    feed_watch(o, &event);
+    return true;
+}
+
+/* After whatever came. */
+static void kick(struct observer *o)
+{
+    while (feed_due(o))
+        continue;
     arm(o);
 }
 
@@ -179,10 +229,12 @@ static void on_suspended(void *self)
 
 static void on_expired(void *self)
 {
+    struct observer *o = self;
     struct group_input in = {.type = GROUP_IN_EXPIRED};
-    tell_state(self, "expired", "");
-    lost(self);
-    step(self, &in);
+    tell_state(o, "expired", "");
+    watches_own_is_over(o->watches);
+    lost(o);
+    step(o, &in);
 }
 
 static void on_watch(void *self, const struct zk_answer *a)
@@ -190,9 +242,9 @@ static void on_watch(void *self, const struct zk_answer *a)
     struct observer *o = self;
     struct trace_event e = world_watch_event(o->world, o->node.name, o->zk.zxid, a);
     tell(o, &e);
-    struct group_input in = {.type = GROUP_IN_WATCH,
-                             .watch = {.type = a->event, .path = e.zk_watch.path}};
-    step(o, &in);
+    const struct zk_watch_event event = {.type = a->event, .path = e.zk_watch.path};
+    watches_fired(o->watches, &event);
+    feed_watch(o, &event);
 }
 
 static void on_closed(void *self)
@@ -200,8 +252,14 @@ static void on_closed(void *self)
     (void)self; /* nobody closes it: it ends with its process */
 }
 
-static const struct zk_client_ops ZK_OPS = {on_connected, on_suspended, on_expired,
-                                            on_result,    on_watch,     on_closed};
+static const struct zk_client_ops ZK_OPS = {
+    .connected = on_connected,
+    .suspended = on_suspended,
+    .expired = on_expired,
+    .result = on_result,
+    .watch = on_watch,
+    .closed = on_closed,
+};
 
 /* ---- the process ---- */
 
@@ -216,9 +274,9 @@ static void came(void *self, struct conn *c, void *message)
     struct observer *o = self;
     if (o->zk.conn == c)
         zk_client_came(&o->zk, message, world_now(o->world));
-    else
+    else if (!watches_came(o->watches, c, message))
         msg_free(&o->world->pool, message);
-    arm(o);
+    kick(o);
 }
 
 static void closed(void *self, struct conn *c)
@@ -226,7 +284,9 @@ static void closed(void *self, struct conn *c)
     struct observer *o = self;
     if (o->zk.conn == c)
         zk_client_lost(&o->zk, world_now(o->world));
-    arm(o);
+    else
+        watches_closed(o->watches, c);
+    kick(o);
 }
 
 static const struct node_ops NODE_OPS = {opened, came, closed};
@@ -238,24 +298,41 @@ static void tick(void *actor, void *arg)
     if (!node_runs(&o->node))
         return;
     zk_client_tick(&o->zk, world_now(o->world));
+    watches_tick(o->watches);
     if (o->lost_at_ns <= world_now(o->world))
         lost(o);
     if (zk_viewer_deadline_ms(o->viewer) <= now_ms(o)) {
         struct group_input in = {.type = GROUP_IN_TIME};
         step(o, &in);
     }
-    arm(o);
+    kick(o);
 }
 
+static bool has_mail(const struct observer *o)
+{
+    for (unsigned i = 0; i < o->further_count; i++)
+        if (o->further[i].inbox)
+            return true;
+    return o->node.inbox != NULL;
+}
+
+/* What came meanwhile is read first. */
 static void late_tick(void *self, void *arg)
 {
-    tick(self, arg);
+    struct observer *o = self;
+    if (has_mail(o))
+        node_later(&o->node, world_now(o->world), late_tick, NULL);
+    else
+        tick(o, arg);
 }
 
 void observer_suspend(struct observer *o)
 {
-    if (node_runs(&o->node))
-        node_suspend(&o->node);
+    if (!node_runs(&o->node))
+        return;
+    node_suspend(&o->node);
+    for (unsigned i = 0; i < o->further_count; i++)
+        node_suspend(&o->further[i]);
 }
 
 void observer_resume(struct observer *o)
@@ -263,10 +340,56 @@ void observer_resume(struct observer *o)
     if (!o->node.is_up || !o->node.is_suspended)
         return;
     node_resume(&o->node);
+    for (unsigned i = 0; i < o->further_count; i++)
+        node_resume(&o->further[i]);
     node_later(&o->node, world_now(o->world), late_tick, NULL);
 }
 
+bool observer_expire(struct observer *o, const struct node *node)
+{
+    bool is_own = node == &o->node;
+    unsigned number = is_own ? 0 : 1 + (unsigned)(node - o->further);
+    uint64_t session = is_own ? o->zk.session : watches_session(o->watches, number);
+    if (!node->is_up || !session)
+        return false;
+    zk_ensemble_close_session(&o->world->zk, session);
+    return true;
+}
+
 /* ---- birth and death ---- */
+
+static uint64_t clock_ns(const void *self)
+{
+    const struct observer *o = self;
+    return world_now(o->world);
+}
+
+static struct node *node_of(void *self, unsigned number)
+{
+    struct observer *o = self;
+    return &o->further[number - 1];
+}
+
+static void start_watches(struct observer *o, const struct sim_member_config *c)
+{
+    const struct watches_owner owner = {.world = o->world,
+                                        .self = o,
+                                        .name = o->node.name,
+                                        .now_ns = clock_ns,
+                                        .node = node_of,
+                                        .answered = feed_answer,
+                                        .fired = feed_watch,
+                                        .lost = lose_op};
+    const struct watches_config config = {.packet_bytes = c->observer_packet_bytes,
+                                          .sessions_max = c->observer_sessions_max,
+                                          .turn_ns = c->watch_turn_ns,
+                                          .chance = o->node.name,
+                                          .session_timeout_ms = (int32_t)c->session_timeout_ms};
+    o->unsent_count = 0;
+    watches_start(&o->watches, &owner, &config);
+    for (unsigned i = 0; i < o->further_count; i++)
+        node_start(&o->further[i]);
+}
 
 static void start(struct observer *o, const struct member *m)
 {
@@ -292,6 +415,7 @@ static void start(struct observer *o, const struct member *m)
         rescue_fail(&w->rescue);
     pool_give(&w->pool, list);
     node_start(&o->node);
+    start_watches(o, &m->plan.config);
     o->watched.count = 0;
     struct stream chance = stream_of(w->config.seed, o->node.name, "session");
     for (uint32_t i = 0; i < o->node.life; i++)
@@ -306,6 +430,7 @@ static void start(struct observer *o, const struct member *m)
 
 static void drop(struct observer *o)
 {
+    watches_end(o->watches);
     zk_viewer_free(o->viewer);
     zk_view_unref(o->view);
     o->viewer = NULL;
@@ -341,8 +466,23 @@ void observer_leave(struct member *m)
     timer_arm(&o->timer, SIM_NEVER);
     tell_state(o, "disconnected", "");
     node_crash(&o->node);
+    for (unsigned i = 0; i < o->further_count; i++)
+        node_crash(&o->further[i]);
     zk_client_deinit(&o->zk);
     drop(o);
+}
+
+static void init_further(struct observer *o)
+{
+    const struct sim_config *c = &o->world->config;
+    for (size_t i = 0; i < c->member_count; i++)
+        if (c->members[i].config.observer_sessions_max > o->further_count)
+            o->further_count = c->members[i].config.observer_sessions_max;
+    for (unsigned i = 0; i < o->further_count; i++) {
+        char name[NODE_NAME_SIZE];
+        snprintf(name, sizeof name, "%.8s.%u", o->node.name, i + 1);
+        node_init(&o->further[i], &o->world->net, name, NODE_OBSERVER, &NODE_OPS, o);
+    }
 }
 
 void observers_init(struct sim *w)
@@ -356,6 +496,7 @@ void observers_init(struct sim *w)
         o->world = w;
         o->source.name = o->node.name;
         node_init(&o->node, &w->net, name, NODE_OBSERVER, &NODE_OPS, o);
+        init_further(o);
         timer_init(&o->timer, &w->kernel, tick, o);
     }
 }

@@ -284,6 +284,9 @@ static const char *check_member(const struct sim_config *c, const struct sim_mem
         return "members: fetch_min, fetch_max, fetch_wait_ms and queue_max are at least 1";
     if (m->process > c->member_count || (m->process && !m->config.is_safe))
         return "members: process is a number up to that of the members, of those in safe mode";
+    if (m->config.watch_sessions_max > WATCH_SESSIONS_MAX ||
+        m->config.observer_sessions_max > WATCH_SESSIONS_MAX)
+        return "members: watch_sessions_max and observer_sessions_max are at most 16";
     if (m->config.refresh_leader_backoff_ms <= 0)
         return "members: refresh_leader_backoff_ms is at least 1";
     if (m->config.clock_ppm < -100000 || m->config.clock_ppm > 100000)

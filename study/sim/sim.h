@@ -88,7 +88,11 @@ struct sim_member_config {
     size_t watch_packet_bytes;   /* safe: zookeeper.jute.maxbuffer; more watches than fit are spread
                                   * over further sessions; 0: all fit */
     unsigned watch_sessions_max; /* of these */
-    bool is_safe;                /* zookeeper.mode=safe, by `safe` */
+    size_t observer_packet_bytes; /* the same two for the observer that it starts for its process */
+    unsigned observer_sessions_max;
+    uint64_t watch_turn_ns; /* until there is time to close further sessions that are given up, and
+                             * to tell what they carried */
+    bool is_safe;           /* zookeeper.mode=safe, by `safe` */
     struct zk_safe_config
         safe; /* its own switches; what has a field above, and names, from there */
 };
@@ -111,7 +115,8 @@ enum sim_fault_kind {
     SIM_CRASH,       /* member, server, broker: SIGKILL. for_ns: until it is started again */
     SIM_SUSPEND,     /* member, server, broker: SIGSTOP; for_ns, then SIGCONT: what came meanwhile
                       * is read then, late */
-    SIM_EXPIRE,      /* the member's session is closed by somebody else */
+    SIM_EXPIRE,      /* the session of a member, of an observer, or a further one of it is closed by
+                      * somebody else */
     SIM_CUT,         /* who, peer: nothing passes (dir); what was sent arrives after healing */
     SIM_RESET,       /* the connections between who and peer break */
     SIM_DELAY,       /* value_ns more on the way between who and peer (dir) */
@@ -169,8 +174,8 @@ struct sim_when {
 
 enum sim_dir { SIM_BOTH, SIM_OUT, SIM_IN }; /* OUT: from who to peer */
 
-/* Names: "m3", "zk1", "b0", "o1" (the observer of process 1); "m*", "zk*", "b*" all of them;
- * "zk:leader"; "random" a running member.
+/* Names: "m3", "zk1", "b0", "o1" (the observer of process 1), "o1.2" (its second further session);
+ * "m*", "zk*", "b*", "o1*" all that begin so; "zk:leader"; "random" a running member.
  */
 struct sim_fault {
     struct sim_when when;
@@ -187,13 +192,15 @@ struct sim_fault {
 
 /* Bugs that a test may plant, to see that the checkers find them. Bits. */
 enum sim_bug {
-    SIM_BUG_STOP_LATE = 1 << 0,       /* fetching goes on for a while after a stop was answered */
-    SIM_BUG_DELETE_FOREIGN = 1 << 1,  /* a release deletes a partition more than are owned */
-    SIM_BUG_WATCH_ONCE = 1 << 2,      /* watches left a second time on a path are forgotten */
-    SIM_BUG_EXPIRY_IN_PARTS = 1 << 3, /* a session's nodes go one transaction after the other */
-    SIM_BUG_KEEP_CLAIM = 1 << 4,      /* undoing a failed attempt is answered, and not done */
-    SIM_BUG_COMMIT_AHEAD = 1 << 5,    /* positions are those fetched, not those delivered */
-    SIM_BUG_OBSERVER_BLIND = 1 << 6,  /* as WATCH_ONCE, of observers */
+    SIM_BUG_STOP_LATE = 1 << 0,        /* fetching goes on for a while after a stop was answered */
+    SIM_BUG_DELETE_FOREIGN = 1 << 1,   /* a release deletes a partition more than are owned */
+    SIM_BUG_WATCH_ONCE = 1 << 2,       /* watches left a second time on a path are forgotten */
+    SIM_BUG_EXPIRY_IN_PARTS = 1 << 3,  /* a session's nodes go one transaction after the other */
+    SIM_BUG_KEEP_CLAIM = 1 << 4,       /* undoing a failed attempt is answered, and not done */
+    SIM_BUG_COMMIT_AHEAD = 1 << 5,     /* positions are those fetched, not those delivered */
+    SIM_BUG_OBSERVER_BLIND = 1 << 6,   /* as WATCH_ONCE, of observers */
+    SIM_BUG_WATCHES_DEAF = 1 << 7,     /* what a further session is told is not told on */
+    SIM_BUG_WATCHES_OUTLIVED = 1 << 8, /* what one says that was given up counts for the next */
 };
 
 struct sim_config {

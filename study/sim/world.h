@@ -6,6 +6,7 @@
 #include "study/sim/zk_client.h"
 #include "zkconsumer/core/group/zk_compat.h"
 #include "zkconsumer/core/group/zk_safe.h"
+#include "zkconsumer/core/zk/watch_spread.h"
 
 /* ---- messages: the truth about them ---- */
 
@@ -178,12 +179,19 @@ struct watched {
     uint32_t *paths, count, cap;
 };
 
+struct watches; /* watches.c */
+
 /* Of a process with several members. */
 struct observer {
     struct node node;
+    struct node further[WATCH_SESSIONS_MAX]; /* of its further sessions: links of their own */
+    unsigned further_count;
     struct sim *world;
     struct trace_source source;
     struct zk_client zk;
+    struct watches *watches; /* further sessions; NULL: none */
+    uint32_t *unsent;        /* operations that are lost, oldest first */
+    size_t unsent_count, unsent_cap;
     struct zk_viewer *viewer;
     struct zk_view *view; /* the last one; NULL: none, or it is lost */
     bool is_lost;         /* members have been told, and read by themselves */
@@ -202,8 +210,6 @@ struct attempt_trace {
     int64_t zxid_first, zxid_last;
 };
 
-struct member_watches; /* member_watches.c */
-
 struct member {
     struct node node;
     struct sim *world;
@@ -216,8 +222,8 @@ struct member {
     uint32_t lives; /* starts so far */
     bool is_clean;  /* it leaves, and has said so */
     struct zk_client zk;
-    struct member_watches *watches; /* further sessions; NULL: none */
-    struct zk_compat *compat;       /* the machine: one of the two */
+    struct watches *watches;  /* further sessions; NULL: none */
+    struct zk_compat *compat; /* the machine: one of the two */
     struct zk_safe *safe;
     struct timer timer;
     bool is_feeding;
@@ -372,6 +378,7 @@ void observer_join(struct member *m);  /* when it starts; nothing if its process
 void observer_leave(struct member *m); /* the last one ends it */
 void observer_suspend(struct observer *o);
 void observer_resume(struct observer *o);
+bool observer_expire(struct observer *o, const struct node *node); /* the session from this node */
 
 /* member.c */
 enum zk_do member_do_of(enum zk_op_type type);
@@ -400,28 +407,47 @@ void member_feed_offsets(struct member *m, const struct group_offsets_answer *an
 void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
                          const struct metadata_msg *answer);
 
-/* What a further session was answered, told; operations of one that is given up. */
-void member_feed_answer(struct member *m, uint64_t token, int zk_rc, const struct zk_answer *a);
-void member_feed_watch(struct member *m, const struct zk_watch_event *event);
-void member_keep_unsent(struct member *m, uint64_t token);
-
-/* member_watches.c: nothing without further sessions */
-void watches_start(struct member *m);
-void watches_end(struct member *m);
+/* watches.c: the further sessions of who has more watches than a packet takes. Whoever has none is
+ * NULL. */
+struct watches_owner {
+    struct sim *world;
+    void *self;
+    const char *name;                                  /* its sessions are NAME.1, NAME.2, ... */
+    uint64_t (*now_ns)(const void *self);              /* its clock */
+    struct node *(*node)(void *self, unsigned number); /* that this session connects from */
+    /* A further session was answered, told; an operation of one that is given up is lost. */
+    void (*answered)(void *self, uint64_t token, int zk_rc, const struct zk_answer *a);
+    void (*fired)(void *self, const struct zk_watch_event *event);
+    void (*lost)(void *self, uint64_t token);
+};
+struct watches_config {
+    size_t packet_bytes; /* 0: all watches fit */
+    unsigned sessions_max;
+    uint64_t turn_ns; /* until there is time to close what is given up, and to tell what is lost */
+    const char *chance; /* the actor of its stream; lent */
+    int32_t session_timeout_ms;
+};
+/* A process begins, ends. What it points to stays for the next life. */
+void watches_start(struct watches **w, const struct watches_owner *owner,
+                   const struct watches_config *config);
+void watches_end(struct watches *w);
 /* The session that this operation goes to; *watch: whether it leaves a watch there. */
-struct zk_client *watches_place(struct member *m, const struct zk_op *op, uint64_t token,
-                                bool *watch);
+struct zk_client *watches_place(struct watches *w, struct zk_client *own, const struct zk_op *op,
+                                uint64_t token, bool *watch);
 /* An answer of any session, 0: no transaction; what is to be told to the machine. */
-int watches_answered(struct member *m, uint64_t token, int zk_rc, int64_t zxid);
-void watches_fired(struct member *m, const struct zk_watch_event *event); /* by the own session */
-void watches_own_is_over(struct member *m);
-void watches_rest(struct member *m); /* nothing is wanted any more, until the next read */
-/* Opens and closes what is due. True: a watch is lost, *event is to be told. */
-bool watches_take_lost(struct member *m, struct zk_watch_event *event);
-bool watches_came(struct member *m, const struct conn *c, struct zk_answer *a); /* false: not its */
-void watches_closed(struct member *m, const struct conn *c);
-uint64_t watches_deadline_ns(const struct member *m); /* its clock */
-void watches_tick(struct member *m);
+int watches_answered(struct watches *w, uint64_t token, int zk_rc, int64_t zxid);
+void watches_fired(struct watches *w, const struct zk_watch_event *event); /* by the own session */
+void watches_own_is_over(struct watches *w);
+void watches_rest(struct watches *w); /* nothing is wanted any more, until the next read */
+/* Opens and closes what is due. True: a watch is lost, *event is to be told. To be called after
+ * each of the others until it is false. */
+bool watches_take_lost(struct watches *w, struct zk_watch_event *event);
+bool watches_came(struct watches *w, const struct conn *c,
+                  struct zk_answer *a); /* false: not its */
+void watches_closed(struct watches *w, const struct conn *c);
+uint64_t watches_deadline_ns(const struct watches *w); /* its clock */
+void watches_tick(struct watches *w);
+uint64_t watches_session(const struct watches *w, unsigned number); /* 0: there is none */
 
 /* member_machine.c */
 #define MACHINE_FILTER  ".*" /* of members that subscribe by one */

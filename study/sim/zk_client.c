@@ -239,8 +239,11 @@ static void connection_ended(struct zk_client *c, int zk_rc, uint64_t now_ns)
     else
         c->short_connections = c->has_answered ? 1 : c->short_connections + 1;
     go_down(c, now_ns);
-    if (!was_connected)
+    if (!was_connected) {
+        if (c->ops->unreachable && c->failures >= c->server_count)
+            c->ops->unreachable(c->self);
         return;
+    }
     c->ops->suspended(c->self);
     fail_pending(c, zk_rc);
 }

@@ -26,6 +26,7 @@ struct zk_client_ops {
                       const char *server);
     void (*suspended)(void *self);
     void (*expired)(void *self);
+    void (*unreachable)(void *self); /* all servers were tried in vain; may be NULL */
     /* answer: NULL when there is none (zk_rc says why) */
     void (*result)(void *self, const struct zk_pending *op, int zk_rc,
                    const struct zk_answer *answer);

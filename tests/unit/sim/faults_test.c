@@ -55,6 +55,7 @@ static void hear(const struct trace_event *e, void *user)
 
 static bool is_in_kafka; /* members are in safe mode, their offsets in Kafka */
 static bool is_safe;     /* in safe mode, their offsets in ZooKeeper */
+static bool is_observed; /* likewise, and m1 and m2 see by o1, whose watch of the topic is o1.1's */
 
 /* Settled at 20 s. What was heard before is forgotten. */
 static struct sim *settled(const char *who)
@@ -68,7 +69,10 @@ static struct sim *settled(const char *who)
     sim_config_init(&c);
     for (int i = 0; i < 3; i++) {
         sim_member_config_init(&members[i].config);
-        members[i].config.is_safe = is_in_kafka || is_safe;
+        members[i].config.is_safe = is_in_kafka || is_safe || is_observed;
+        members[i].process = is_observed;
+        members[i].config.observer_packet_bytes = is_observed ? 296 : 0;
+        members[i].config.observer_sessions_max = 1;
         members[i].config.safe.offsets_in = is_in_kafka ? COMMIT_TO_KAFKA : COMMIT_TO_ZOOKEEPER;
         members[i].config.auto_commit_interval_ms = members[i].config.is_safe ? 1000 : 60000;
     }
@@ -553,6 +557,68 @@ static void test_slow_store(void **state)
     }
 }
 
+static void grow(struct sim *sim, int32_t partitions)
+{
+    act(sim, &(struct sim_fault){.kind = SIM_PARTITIONS, .topic = "t", .count = partitions});
+}
+
+static size_t owned_by_both(struct sim *sim)
+{
+    return owned(sim, "m1") + owned(sim, "m2");
+}
+
+/* A further session of an observer ends, is cut off, cannot be had for a while: each time the topic
+ * is looked at again, and its watch is left where there is room. */
+static void test_further_session(void **state)
+{
+    (void)state;
+    is_observed = true;
+    struct sim *sim = settled("o1.1");
+    is_observed = false;
+    act(sim, &(struct sim_fault){.kind = SIM_EXPIRE, .who = "o1.1"});
+    sim_run_until(sim, 21 * SIM_S);
+    assert_string_equal(heard.log, "disconnected expired disconnected open connected ");
+    heard.log[0] = 0;
+    grow(sim, 6);
+    sim_run_until(sim, 22 * SIM_S);
+    assert_true(heard.late_ns > 0); /* it has told of it */
+    assert_int_equal(owned_by_both(sim), 6);
+    act(sim, &(struct sim_fault){.kind = SIM_CUT, .who = "o1.1", .for_ns = 20 * SIM_S});
+    grow(sim, 8);
+    sim_run_until(sim, 30 * SIM_S);
+    assert_string_equal(heard.log, "disconnected disconnected ");
+    assert_int_equal(owned_by_both(sim), 8);
+    grow(sim, 10);
+    sim_run_until(sim, 41 * SIM_S); /* looked at after 10 s at the latest */
+    assert_int_equal(owned_by_both(sim), 10);
+    sim_run_until(sim, 60 * SIM_S);
+    const char *end = "disconnected open connected ";
+    size_t len = strlen(heard.log), end_len = strlen(end);
+    assert_true(len > end_len);
+    assert_string_equal(heard.log + len - end_len, end);
+    expect_stable(sim);
+    sim_free(sim);
+}
+
+/* The whole process stands still: what came to it meanwhile is read before its timers ring. */
+static void test_suspend_with_a_further_session(void **state)
+{
+    (void)state;
+    is_observed = true;
+    struct sim *sim = settled("o1.1");
+    is_observed = false;
+    act(sim, &(struct sim_fault){.kind = SIM_SUSPEND, .who = "m2", .for_ns = 3 * SIM_S});
+    assert_string_equal(sim_member_state(sim, "m1"), "suspended");
+    grow(sim, 6);
+    sim_run_until(sim, 22900 * SIM_MS);
+    assert_int_equal(heard.late_ns, 0);
+    sim_run_until(sim, 25 * SIM_S);
+    assert_true(heard.late_ns > 2 * SIM_S);
+    assert_string_equal(heard.log, "");
+    assert_int_equal(owned_by_both(sim), 6);
+    sim_free(sim);
+}
+
 /* Clocks that run too fast: the same wait ends earlier. */
 static void test_clock_rate(void **state)
 {
@@ -615,6 +681,8 @@ int main(void)
         cmocka_unit_test(test_unregister),
         cmocka_unit_test(test_manager),
         cmocka_unit_test(test_slow_store),
+        cmocka_unit_test(test_further_session),
+        cmocka_unit_test(test_suspend_with_a_further_session),
         cmocka_unit_test(test_every_kind_has_its_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
