@@ -307,6 +307,16 @@ def test_safe_mode(t):
     url = re.search(r"Metrics at (\S+)", err.read_text()).group(1)
     wait_for(lambda: re.search(r"^zkconsumer_claims_total 1$", fetch(url)[1], re.M), "the claim", alive=[process])
     assert float(re.search(r"^zkconsumer_lease_left_seconds (\S+)$", fetch(url)[1], re.M).group(1)) > 0
+    group = t.group(cluster, "g")
+    session = group.member_session(group.members()[0])
+
+    def watches_agree():  # with what the server has of this session; it lists all but two lists of children
+        listed = re.search(r"^0x%x\n((?:\t.*\n)+)" % session, cluster.zookeeper.four_letter_word("wchc"), re.M)
+        left = len(listed.group(1).splitlines()) + 2
+        seen = re.findall(r"^zkconsumer_zk_(watches|watch_sessions|unwatched_paths) (\d+)$", fetch(url)[1], re.M)
+        expect(dict(seen), {"watches": str(left), "watch_sessions": "0", "unwatched_paths": "0"})
+        return left
+    assert wait_for(watches_agree, "the watches", alive=[process]) > 3
     done = run("zkconsumer", "offsets", "reset", "-G", "g", "--to-earliest", "--force", "--zookeeper",
                cluster.zookeeper_connect)
     expect((done.returncode, done.stdout), (0, "t:0:0\n"))

@@ -396,6 +396,18 @@ static const struct safe_family stranger_families[] = {
      "Partitions of the shares of members that have given up."},
 };
 
+/* Of the object "watches" in there. */
+static const struct safe_family watch_families[] = {
+    {"left", "zkconsumer_zk_watches", "gauge",
+     "Watches left in ZooKeeper, with those of the process's observer."},
+    {"sessions", "zkconsumer_zk_watch_sessions", "gauge",
+     "Further sessions, which carry those that the member's own has no room for."},
+    {"own_bytes", "zkconsumer_zk_watch_bytes", "gauge",
+     "What the paths of those on the member's own session take in a packet."},
+    {"unwatched", "zkconsumer_zk_unwatched_paths", "gauge",
+     "Paths that no session has room for; they are read again every 10 s."},
+};
+
 static int64_t sum_of(const json_t *list, const char *field)
 {
     int64_t sum = 0;
@@ -404,15 +416,23 @@ static int64_t sum_of(const json_t *list, const char *field)
     return sum;
 }
 
+static void append_families(struct buf *out, const struct safe_family *list, size_t count,
+                            const json_t *object)
+{
+    for (size_t i = 0; i < count; i++)
+        plain(out, list[i].name, list[i].type, list[i].help, number(object, list[i].field));
+}
+
 static void append_safe(struct buf *out, const json_t *document)
 {
     const json_t *safe = json_object_get(document, "safe");
     if (!json_is_object(safe))
         return;
     append_lease(out, safe);
-    for (size_t i = 0; i < ARRAY_LEN(safe_families); i++)
-        plain(out, safe_families[i].name, safe_families[i].type, safe_families[i].help,
-              number(safe, safe_families[i].field));
+    append_families(out, safe_families, ARRAY_LEN(safe_families), safe);
+    const json_t *watches = json_object_get(safe, "watches");
+    if (json_is_object(watches))
+        append_families(out, watch_families, ARRAY_LEN(watch_families), watches);
     plain(out, "zkconsumer_waiting_partitions", "gauge", "Partitions of ours that another holds.",
           (int64_t)json_array_size(json_object_get(safe, "waiting")));
     const json_t *strangers = json_object_get(safe, "strangers");

@@ -87,16 +87,22 @@ static void test_safe_mode(void **state)
         "zkconsumer_waiting_partitions 1",     "zkconsumer_state{state=\"moving\"} 1",
         "zkconsumer_foreign_deletes_total 6",  "zkconsumer_stranger_doubled_messages_total 11",
         "zkconsumer_stranger_returns_total 1", "zkconsumer_stranger_free_partitions 2",
+        "zkconsumer_zk_watches 1207",          "zkconsumer_zk_watch_sessions 2",
+        "zkconsumer_zk_watch_bytes 524010",    "zkconsumer_zk_unwatched_paths 30",
+        "# TYPE zkconsumer_zk_watches gauge",
     };
     static const char *const endless[] = {"zkconsumer_lease_left_seconds +Inf"};
     expect_lines("{\"member\":{\"state\":\"moving\"},\"safe\":{\"lease_left_ms\":4070,"
                  "\"leases\":3,\"probes\":8,\"claims\":2,\"waiting\":[{}],\"foreign_deletes\":6,"
-                 "\"strangers\":[{\"doubled\":7,\"returns\":1},{\"doubled\":4,\"free\":2}]}}",
+                 "\"watches\":{\"left\":1207,\"sessions\":2,\"own_bytes\":524010,"
+                 "\"unwatched\":30},\"strangers\":[{\"doubled\":7,\"returns\":1},{\"doubled\":4,"
+                 "\"free\":2}]}}",
                  lines, ARRAY_LEN(lines));
     expect_lines("{\"safe\":{\"lease_left_ms\":-1}}", endless, 1);
     struct buf out;
     render("{\"member\":{}}", &out);
     assert_null(strstr(buf_text(&out), "zkconsumer_lease"));
+    assert_null(strstr(buf_text(&out), "zkconsumer_zk_watches"));
     buf_deinit(&out);
 }
 
