@@ -179,7 +179,9 @@ static void add(struct import *x, struct writes *w, struct clock c, struct logge
     uint64_t t = time_of(c, l, from > x->first_ns ? from : x->first_ns, x->last_ns);
     struct item *i = &l->item;
     i->t_ns = i->done_ns = t;
-    import_write_add(x, w, (struct write){i->zxid, i, NULL, t, t, request ? request->order : 0});
+    /* Its time is an estimate, and must not push what was recorded out of its bounds. */
+    import_write_add(x, w,
+                     (struct write){i->zxid, i, NULL, t, x->last_ns, request ? request->order : 0});
     if (i->op != CAPTURE_CLOSE_SESSION || i->zk_rc ||
         names_find(&x->session_names, "", i->session) == NAMES_NONE)
         return;

@@ -659,6 +659,32 @@ static void test_log(void **state)
     }
 }
 
+/* The log's clock has milliseconds: by it a write of somebody else may be before the request of one
+ * that came before it. What was recorded stays between its request and its answer. */
+static void test_log_with_a_coarse_clock(void **state)
+{
+    static const char told[] = "7 11 ms: a create /consumers/g/ids/a 1/1 ephemeral\n"
+                               "8 11 ms: - create /consumers/g/ids/b 1/1 ephemeral\n";
+    struct txn_part parts[2];
+    struct txn log[] = {txn_of(7, 5010, TXN_CREATE, 1, &parts[0], "/consumers/g/ids/a"),
+                        txn_of(8, 5006, TXN_CREATE, 1, &parts[1], "/consumers/g/ids/b")};
+    struct import_options o = plain;
+    struct buf text;
+    struct why why;
+    struct trace_sink sink = {TRACE_LEVEL_MAX, tell_txn, &text};
+    (void)state;
+    o.is_safe = o.writes_only = o.has_origin = true;
+    log[1].session = 2; /* is not in the capture */
+    struct import *x = take_texts(half_told, ARRAY_LEN(half_told), &o, NULL);
+    buf_init(&text, 1 << 16);
+    for (size_t i = 0; i < ARRAY_LEN(log); i++)
+        assert_true(import_take_txn(x, &log[i]));
+    assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
+    assert_string_equal(buf_text(&text), told);
+    buf_deinit(&text);
+    import_free(x);
+}
+
 /* As late as a capture's times may be, beside a log's that are as early: the furthest apart. */
 static void test_log_beside_the_latest_capture(void **state)
 {
@@ -820,6 +846,7 @@ int main(void)
         cmocka_unit_test(test_safe),
         cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_log_with_a_coarse_clock),
         cmocka_unit_test(test_log_of_odd_times),
         cmocka_unit_test(test_log_beside_the_latest_capture),
         cmocka_unit_test(test_checks_alone),
