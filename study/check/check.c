@@ -259,6 +259,7 @@ static void take_run(struct check *c, const struct trace_event *e)
     c->is_compat = c->is_compat && strcmp(e->run.mode, "zookeeper:safe") != 0;
     c->is_capture = c->is_capture || e->run.is_capture;
     c->has_loose_writes = c->has_loose_writes || e->run.is_of_writes;
+    c->has_all_writes = c->has_all_writes || e->run.is_virtual || e->run.is_logged;
     for (size_t i = 0; i < e->run.topic_count; i++)
         for (int32_t p = 0; p < e->run.topics[i].partitions; p++)
             partition_of(c, (struct topic_partition){e->run.topics[i].name, p}, NULL);

@@ -4,7 +4,8 @@
  * MUST: a bug of the implementation or of the simulator. COUNT: what is studied; it is measured and
  * never an error. An invariant whose events are not in the trace is not passed: `unknown` says what
  * is missing. Z3, Z4 and Z6 bind mode zookeeper:compat only, SF1 - SF8 members in mode
- * zookeeper:safe; SF3 - SF5 and SF7 promise nothing beside members of another mode.
+ * zookeeper:safe. Beside members of another mode SF7 promises nothing, and SF3 - SF5 are decided
+ * among those in safe mode, where all writes are known.
  *
  * Memory grows with members, partitions, and the gaps in what was delivered; not with the length of
  * the run. Source: reference/rebalance-study.md 5, and 1.2, 1.3, 1.8 for the counts. */

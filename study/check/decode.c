@@ -285,7 +285,8 @@ static void header(struct fields *f, struct trace_event *e)
     e->run.seed = (uint64_t)number_or(f, "seed", 0);
     e->run.is_virtual = strcmp(text_or(f, "clock", "monotonic"), "virtual") == 0;
     e->run.is_capture = strcmp(text_or(f, "source", ""), "capture") == 0;
-    e->run.is_of_writes = strcmp(text_or(f, "source", ""), "writes") == 0;
+    e->run.is_logged = strcmp(text_or(f, "source", ""), "log") == 0;
+    e->run.is_of_writes = e->run.is_logged || strcmp(text_or(f, "source", ""), "writes") == 0;
     e->run.level = (int)number_or(f, "level", 1);
     e->run.member_count = (uint32_t)natural_or(f, "n", 0);
     struct fields cfg = inner(f, "cfg");

@@ -1,5 +1,6 @@
-/* What safe mode promises (SF1 - SF8; rebalance-study.md 5). Among members of another mode the
- * promises that need everybody (SF3 - SF5, SF7) are not asserted: those delete and commit blindly.
+/* What safe mode promises (SF1 - SF8; rebalance-study.md 5). Beside members of another mode, which
+ * delete and commit blindly, SF7 and some of SF5 are not asserted, and SF3 - SF5 only among safe
+ * members, where all writes are known.
  */
 #include "study/check/state.h"
 #include "zkconsumer/core/zk/path.h"
@@ -38,12 +39,11 @@ static bool is_all_safe(const struct check *c)
     return c->has_safe && !c->has_other && !c->foreign;
 }
 
-/* What needs everybody is promised among safe members beside those of another mode, too, while none
- * of these deletes their owner nodes. In memory alone: elsewhere that may not be seen. */
+/* What needs everybody is promised among safe members beside those of another mode (traced or not),
+ * too, while none of these deletes their owner nodes: where that would be seen. */
 static bool is_among_safe(const struct check *c, const struct partition *p)
 {
-    return is_all_safe(c) ||
-           (c->is_virtual && c->has_txns && c->has_safe && !c->foreign && !p->is_disturbed);
+    return is_all_safe(c) || (c->has_all_writes && c->has_txns && c->has_safe && !p->is_disturbed);
 }
 
 static void count_unfenced(struct check *c, struct member *m)
@@ -406,7 +406,7 @@ static void take_offset(struct check *c, const struct trace_txn *x)
         return;
     checked(c, CHECK_STALE_COMMITS);
     counted(c, CHECK_STALE_COMMITS, !is_owner);
-    if (c->is_virtual && is_among_safe(c, p)) {
+    if (c->has_all_writes && is_among_safe(c, p)) {
         checked(c, CHECK_SF5);
         if (!is_owner)
             violated(c, CHECK_SF5, UINT64_MAX, "%s commits in %s, whose owner it is not",
@@ -627,7 +627,7 @@ void check_safe_finish(struct check *c)
 
 static bool is_beside_others(const struct check *c, enum check_id id)
 {
-    return !is_all_safe(c) && (c->foreign || !c->tallies[id].checked);
+    return !is_all_safe(c) && ((c->foreign && !c->has_all_writes) || !c->tallies[id].checked);
 }
 
 const char *check_safe_unknown(const struct check *c, enum check_id id)

@@ -583,11 +583,11 @@ static void add_topics(struct import *x, struct trace_event *e)
     }
 }
 
-static void emit_header(struct import *x, uint32_t member_count)
+static struct trace_event *emit_header(struct import *x, uint32_t member_count)
 {
     struct trace_event *e = import_emit(x, TRACE_RUN, 0, IMPORT_FIRST, "import", NULL);
     if (!e)
-        return;
+        return NULL;
     e->run.mode = x->options.is_safe ? "zookeeper:safe" : "zookeeper:compat";
     e->run.variant = x->options.variant ? x->options.variant : "0.8";
     e->run.strategy = x->options.strategy ? x->options.strategy : "range";
@@ -602,6 +602,7 @@ static void emit_header(struct import *x, uint32_t member_count)
     e->run.is_of_writes = x->options.writes_only;
     if (!x->options.writes_only)
         add_topics(x, e);
+    return e;
 }
 
 static void emit_marks(struct import *x)
@@ -702,11 +703,13 @@ enum zkc_err import_finish(struct import *x, const struct trace_sink *sink, stru
     uint32_t count = 0;
     for (uint32_t m = 0; m < x->member_names.count; m++)
         count += is_member(x, m);
-    emit_header(x, count);
+    struct trace_event *header = emit_header(x, count);
     if (!x->failed)
         emit_marks(x);
     if (!x->failed)
         import_writes(x);
+    if (header) /* whether the log has all that was recorded is known by now */
+        header->run.is_logged = header->run.is_of_writes && x->logged_count > 0 && x->unlogged == 0;
     for (uint32_t m = 0; m < x->member_names.count && !x->failed && !x->options.writes_only; m++)
         if (is_member(x, m))
             import_member(x, m);

@@ -138,6 +138,7 @@ struct trace_event {
                                 * member does inside is not seen */
             bool is_of_writes; /* the ensemble's writes alone, each at a time between its request
                                 * and its answer */
+            bool is_logged;    /* ... from ZooKeeper's own log: all of them */
             int level;
             uint32_t member_count; /* at the start */
             const struct trace_topic {

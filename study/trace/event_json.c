@@ -141,7 +141,7 @@ static void run(struct buf *b, const struct trace_event *e)
     natural(b, "seed", e->run.seed);
     text(b, "clock", e->run.is_virtual ? "virtual" : "monotonic");
     if (e->run.is_capture || e->run.is_of_writes)
-        text(b, "source", e->run.is_capture ? "capture" : "writes");
+        text(b, "source", e->run.is_capture ? "capture" : e->run.is_logged ? "log" : "writes");
     number(b, "level", e->run.level);
     natural(b, "n", e->run.member_count);
     int64_t count = 0;

@@ -606,6 +606,105 @@ static void test_starts_of_one_claim(void **state)
     }
 }
 
+/* Beside members of another mode, and beside those of whom nothing is known but what they wrote
+ * (session 0x99), SF3 to SF5 hold among safe ones, where ZooKeeper's log tells all writes, until
+ * one of the others deletes a node that is not its own. m1 owns the partition in session 0x11. */
+static void test_safe_beside_others(void **state)
+{
+#define OWNER(what_, session_)                                                                     \
+    .zk_txn = {                                                                                    \
+        .what = (what_),                                                                           \
+        .class_of = TRACE_CLASS_OWNER,                                                             \
+        .path = "/consumers/g/owners/t/0",                                                         \
+        .session = (session_),                                                                     \
+        .ephemeral_owner = 0x11,                                                                   \
+        .parts = 1                                                                                 \
+    }
+#define COMMIT(session_)                                                                           \
+    .zk_txn = {.what = "set",                                                                      \
+               .class_of = TRACE_CLASS_OFFSET,                                                     \
+               .path = "/consumers/g/offsets/t/0",                                                 \
+               .session = (session_),                                                              \
+               .value = "7",                                                                       \
+               .value_len = 1,                                                                     \
+               .parts = 1}
+    static const struct topic_partition p = {"t", 0};
+    const struct trace_event deleted = {.type = TRACE_ZK_TXN, OWNER("delete", 0x22)},
+                             deleted_by_other = {.type = TRACE_ZK_TXN, OWNER("delete", 0x99)},
+                             commit = {.type = TRACE_ZK_TXN, COMMIT(0x22)},
+                             commit_by_other = {.type = TRACE_ZK_TXN, COMMIT(0x99)},
+                             own = {.type = TRACE_OWN_BEGIN, .m = "m2", .own = {p, 0, ""}};
+    const struct {
+        const char *name;
+        bool is_logged, is_compat; /* the other one, m3, writes a trace */
+        struct trace_event what[2];
+        const char *broken;
+    } cases[] = {
+        {"deletes another's", true, true, {deleted}, "SF4"},
+        {"beside who writes none", true, false, {deleted}, "SF4"},
+        {"not all writes are known", false, true, {deleted, own}, ""},
+        {"two of them", true, true, {own}, "SF3"},
+        {"commits another's", true, true, {commit}, "SF5"},
+        {"another mode's commit", true, false, {commit_by_other}, ""},
+        {"an unknown one's delete", true, false, {deleted_by_other, own}, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *other = cases[i].is_compat ? "zookeeper:compat" : "zookeeper:safe";
+        const struct trace_event events[] = {
+            {.type = TRACE_RUN,
+             .run = {.mode = "zookeeper:safe",
+                     .is_of_writes = true,
+                     .is_logged = cases[i].is_logged}},
+            {.type = TRACE_M_START,
+             .m = "m1",
+             .m_start = {"g_1", NULL, 0, "", 1, "zookeeper:safe", false}},
+            {.type = TRACE_M_START,
+             .m = "m2",
+             .m_start = {"g_2", NULL, 0, "", 1, "zookeeper:safe", false}},
+            {.type = TRACE_M_START, .m = "m3", .m_start = {"g_3", NULL, 0, "", 1, other, false}},
+            {.type = TRACE_ZK_SESSION, .m = "m1", .zk_session = {"open", 0x11, ""}},
+            {.type = TRACE_ZK_SESSION, .m = "m2", .zk_session = {"open", 0x22, ""}},
+            {.type = TRACE_LEASE, .m = "m1", .lease = {0x11, 100000000000ull}},
+            {.type = TRACE_LEASE, .m = "m2", .lease = {0x22, 100000000000ull}},
+            {.type = TRACE_VIEW,
+             .m = "m1",
+             .view = {.hash = 1,
+                      .members = (const char *[]){"g_1", "g_2", "g_3", "g_4"},
+                      .member_count = cases[i].is_compat ? 3 : 4}},
+            {.type = TRACE_ZK_TXN, OWNER("create", 0x11)},
+            {.type = TRACE_OWN_BEGIN, .m = "m1", .own = {p, 0, ""}},
+            {.type = TRACE_FETCH_START, .m = "m1", .fetch = {&p, 1}},
+            cases[i].what[0],
+            cases[i].what[1],
+        };
+        char found[64] = "";
+        struct check *c = check_new(NULL);
+        for (size_t k = 0; k < ARRAY_LEN(events); k++) {
+            struct trace_event e = events[k];
+            e.src = "all";
+            e.gs = e.seq = e.t_ns = k;
+            if (e.type == TRACE_ZK_TXN)
+                e.zk_txn.zxid = (int64_t)k;
+            if (e.type != TRACE_RUN || k == 0) /* else there is no second one */
+                check_take(&e, c);
+        }
+        assert_int_equal(check_finish(c), ZKC_OK);
+        for (int id = CHECK_SF3; id <= CHECK_SF5; id++)
+            if (check_result(c, (enum check_id)id).found)
+                snprintf(found + strlen(found), sizeof found - strlen(found), "%s",
+                         check_result(c, (enum check_id)id).id);
+        assert_int_equal(!check_result(c, CHECK_SF4).unknown,
+                         check_result(c, CHECK_SF4).checked > 0);
+        if (strcmp(found, cases[i].broken) != 0)
+            fail_msg("%s: found %s, expected %s", cases[i].name, *found ? found : "nothing",
+                     cases[i].broken);
+        check_free(c);
+    }
+#undef OWNER
+#undef COMMIT
+}
+
 /* Offsets in Kafka: from the lease's first moment to its end, never back, and before the release;
  * but what is carried out late binds nobody. The session is 0x33; its lease runs to 100 s. */
 static void test_stores(void **state)
@@ -880,6 +979,7 @@ int main(void)
         cmocka_unit_test(test_moved_from_nowhere),
         cmocka_unit_test(test_a_session_before_the_start),
         cmocka_unit_test(test_starts_of_one_claim),
+        cmocka_unit_test(test_safe_beside_others),
         cmocka_unit_test(test_stores),
         cmocka_unit_test(test_multi_and_sync),
         cmocka_unit_test(test_no_memory),
