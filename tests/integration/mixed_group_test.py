@@ -25,11 +25,14 @@ class World:
         self.cluster.create_topic("t", partitions, 2)
         self.partitions = partitions
         self.group = t.group(self.cluster, "g")
-        self.proxy = t.zookeeper_proxy(self.cluster)
+        self.proxy = self.make_proxy()
         self.ledger = Ledger(self.proxy, "g", "t")
         self.traffic = Traffic(self.cluster, "t")
         t.defer(self.traffic.close)
         self.there = {}  # name -> its runner
+
+    def make_proxy(self):
+        return self.t.zookeeper_proxy(self.cluster)
 
     def java(self, name, jvm=None, **how):
         """A Java member, in a JVM of its own unless one is given; the JVM."""
@@ -39,21 +42,21 @@ class World:
     def ours(self, name, **how):
         return self._join(name, self.t.our_members(self.cluster, "g", name="ours-%s" % name), **how)
 
-    def program(self, name):
+    def program(self, name, properties=None, **how):
         """zkconsumer consume."""
-        consumer = self.t.zkconsumer(self.cluster, name, "g", "t", SETTINGS,
+        consumer = self.t.zkconsumer(self.cluster, name, "g", "t", {**SETTINGS, **(properties or {})},
                                      zookeeper=self.proxy.listen(name))
-        self._there(name, consumer)
+        self._there(name, consumer, **how)
         return consumer
 
-    def _join(self, name, runner, properties=None, wait=True):
+    def _join(self, name, runner, properties=None, **how):
         runner.open(name, {**SETTINGS, **(properties or {})}, zookeeper=self.proxy.listen(name))
         runner.streams(name, t=1)
-        self._there(name, runner, wait)
+        self._there(name, runner, **how)
         return runner
 
-    def _there(self, name, runner, wait=True):
-        self.ledger.member(name, runner, name)
+    def _there(self, name, runner, wait=True, begins=None):
+        self.ledger.member(name, runner, name, begins)
         self.there[name] = runner
         if wait:
             self.settled()
@@ -104,9 +107,12 @@ class World:
         while self.there:
             self._leave(sorted(self.there)[0])
         wait_for(lambda: not self.group.members(), "the last member to be gone")
-        report = self.ledger.check(self.cluster, written)
+        report = self.account(written)
         print(report)
         return report
+
+    def account(self, written):
+        return self.ledger.check(self.cluster, written)
 
 
 def join_and_leave(t, zookeeper):

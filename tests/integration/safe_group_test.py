@@ -5,6 +5,7 @@ import time
 
 from kazoo.exceptions import NodeExistsError, NoNodeError
 
+from lib.checks import check, were_checked
 from lib.group import range_layout, rendezvous_layout
 from lib.ledger import Traffic
 from lib.members import Account, run
@@ -128,15 +129,7 @@ class World:
 
     def check_traces(self, except_for=()):
         """What the traces of all members say of the promises (study/check)."""
-        traces = [trace for trace in self.traces if trace.stat().st_size]  # killed at once: nothing
-        done = run("zkstudy", "check", "--json", *traces)
-        assert done.returncode in (0, 2), done.stderr
-        results = [result for result in json.loads(done.stdout)["results"] if result["severity"] == "must"]
-        broken = [result for result in results if result["found"] and result["id"] not in except_for]
-        assert not broken, broken
-        checked = {result["id"]: result["checked"] for result in results}
-        assert checked["SF1"] and checked["SF2"], checked
-
+        were_checked(check(self.traces, except_for=except_for), "SF1", "SF2")
 
 
 # ---- joining and leaving ----

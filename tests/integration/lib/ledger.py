@@ -18,6 +18,16 @@ twice, and each time the reason must be seen in the record:
              over after the commit (3.6)
     chunk    Java members that were shut down: they end the chunk they are at (3.8)
     crash    the member was killed: what it delivered after its last commit
+    expired  its session ended while it lived: the same, delivered before the heir's claim
+    unfenced it delivered on after that, though another one had the partition
+    late     somebody whose session had ended has written a lower offset over its commit
+    deleted  somebody whose session had ended has deleted its owner node
+
+`Report.behind` says who was behind them: the heir of what is stale, the somebody, or the one
+before. A member in safe mode (`member(..., begins=...)`) reads after its claim, begins at what is
+committed then, and has committed what it delivered when it releases. So it may be behind "crash" and
+"expired" alone; anything else is an error. That it does not hand out after its session its trace tells
+(zkstudy check, SF2).
 """
 import bisect
 import collections
@@ -79,18 +89,28 @@ class Traffic:
 
 
 Delivery = collections.namedtuple("Delivery", "time message")
-Tenure = collections.namedtuple("Tenure", "label start read_zxid claim_zxid claim_time")
+Tenure = collections.namedtuple("Tenure", "label start read_zxid claim_zxid claim_time end")
+Tenure.__doc__ = """`claim_time`: nothing was delivered of it before. `end`: the label of who deleted the owner node;
+EXPIRED: it went with its session, which nobody had closed; None: it stands, or went somehow else."""
+EXPIRED = object()
 
 
 class Report:
     def __init__(self):
         self.delivered = 0
         self.duplicates = collections.Counter()  # reason -> messages
+        self.behind = collections.Counter()  # (reason, java, compat or safe, label) -> messages
         self.per_member = {}
         self.tenures = 0
 
+    def add(self, kind, label, why, count):
+        if count:
+            self.duplicates[why] += count
+            self.behind[why, kind, label] += count
+
     def __str__(self):
-        twice = ", ".join("%d %s" % (count, why) for why, count in sorted(self.duplicates.items()))
+        twice = ", ".join("%d %s (%s: %s)" % (count, why, kind, label)
+                          for (why, kind, label), count in sorted(self.behind.items()))
         return "%d delivered in %d tenures, twice: %s; %s" % (
             self.delivered, self.tenures, twice or "none", self.per_member)
 
@@ -101,14 +121,22 @@ class Ledger:
         self._members = {}  # label -> (runner, name there)
         self._known = {}  # label -> (how many of its messages were looked at, [Delivery], {(partition, offset)})
         self._java, self._killed, self._shut_down = set(), set(), set()
+        self._outlived, self._lost = set(), set()  # whose session ended: as is told, as is seen
+        self._begins = {}  # label of a member in safe mode -> what it says of where it began
 
-    def member(self, label, runner, name=None):
+    def member(self, label, runner, name=None, begins=None):
         """Who is at the proxy by this label: a member of JavaMembers or OurMembers (by name), or a
-        ZkConsumer."""
+        ZkConsumer. `begins`: it is in safe mode, and this gives [(monotonic seconds, partition, offset)]
+        of each time it began to hand out, as far as that was written."""
         self._members[label] = (runner, name)
         self._known[label] = (0, [], set())
-        if getattr(runner, "is_java", False):
+        if begins:
+            self._begins[label] = begins
+        elif getattr(runner, "is_java", False):
             self._java.add(label)
+
+    def kind(self, label):
+        return "safe" if label in self._begins else "java" if label in self._java else "compat"
 
     def killed(self, *labels):
         self._killed.update(labels)
@@ -116,6 +144,10 @@ class Ledger:
     def shut_down(self, *labels):
         """Java members that were closed."""
         self._shut_down.update(labels)
+
+    def outlived_session(self, *labels):
+        """Members whose session ended before they were killed."""
+        self._outlived.update(labels)
 
     # ---- what was delivered ----
 
@@ -169,24 +201,51 @@ class Ledger:
     def _history(self):
         """({partition: [Tenure]}, {partition: [(zxid, label, offset)]})"""
         tenures, commits = collections.defaultdict(list), collections.defaultdict(list)
+        claims, deletes = collections.defaultdict(list), collections.defaultdict(list)
         owners = "/consumers/%s/owners/%s/" % (self._group, self._topic)
         offsets = "/consumers/%s/offsets/%s/" % (self._group, self._topic)
-        read = {}
+        reads = collections.defaultdict(list)  # (label, partition) -> [(time, start, zxid)]
         for at, label, op, path, sent, answer, zxid in self._answered():
             if path and path.startswith(offsets):
                 partition = int(path[len(offsets):])
                 if op == "getData":
-                    start = 0 if answer == "NoNode" else int(answer)
-                    read[label, partition] = (start, zxid)
+                    reads[label, partition].append((at, 0 if answer == "NoNode" else int(answer), zxid))
                 elif op in ("setData", "create") and answer is None:
                     commits[partition].append((zxid, label, int(sent)))
-            elif path and path.startswith(owners) and op == "create" and answer is None:
+            elif path and path.startswith(owners) and answer is None:
                 partition = int(path[len(owners):])
-                start, read_zxid = read[label, partition]
-                tenures[partition].append(Tenure(label, start, read_zxid, zxid, at))
-        for of_partition in (*tenures.values(), *commits.values()):
-            of_partition.sort(key=lambda one: one.claim_zxid if isinstance(one, Tenure) else one[0])
+                if op in ("delete", "expire"):
+                    deletes[partition].append((zxid, label if op == "delete" else EXPIRED))
+                elif op == "create":
+                    claims[label, partition].append((at, zxid))
+        for (label, partition), of_member in claims.items():
+            make = self._safe_tenures if label in self._begins else self._tenures
+            tenures[partition] += make(label, partition, of_member, reads[label, partition])
+        for partition, of_partition in tenures.items():
+            of_partition.sort(key=lambda one: (one.claim_zxid, one.claim_time))
+            tenures[partition] = _with_ends(of_partition, deletes[partition])
+            self._lost.update(one.label for one in tenures[partition] if one.end is EXPIRED)
+        for of_partition in commits.values():
+            of_partition.sort(key=lambda one: one[0])
         return tenures, commits
+
+    def _tenures(self, label, _partition, claims, reads):
+        """As 0.8.2 does: it has read where to start when it claims."""
+        for at, zxid in claims:
+            _, start, read_zxid = [read for read in reads if read[0] <= at][-1]
+            yield Tenure(label, start, read_zxid, zxid, at, None)
+
+    def _safe_tenures(self, label, partition, claims, reads):
+        """Where it began, by its own words; a claim of which it has no word (it was killed before that
+        was written): where it read after the claim. One claim may have several: its node was looked at
+        again."""
+        begins = [(at, max(0, offset)) for at, of, offset in self._begins[label]() if of == partition]
+        for number, (claimed, zxid) in enumerate(claims):
+            until = claims[number + 1][0] if number + 1 < len(claims) else float("inf")
+            first = [read for read in reads if claimed <= read[0] < until][:1]
+            own = [one for one in begins if claimed <= one[0] < until]
+            for at, start in own or [(claimed, read[1]) for read in first]:
+                yield Tenure(label, start, first[0][2] if first else zxid, zxid, at, None)
 
     # ---- the account ----
 
@@ -223,6 +282,8 @@ class Ledger:
         for partition, of_partition in tenures.items():
             report.tenures += len(of_partition)
             self._check_partition(partition, of_partition, by_tenure, commits[partition], report)
+        again = report.delivered - len(delivered)
+        assert again == sum(report.duplicates.values()), "delivered again: %d; explained: %s" % (again, report)
         return report
 
     def _sort_into(self, by_tenure, label, deliveries, tenures):
@@ -237,49 +298,84 @@ class Ledger:
             while place > 0 and message.offset < mine[place][1].start:
                 place -= 1
             assert place >= 0, "%s was given %r before it claimed the partition" % (label, message)
-            by_tenure[message.partition, mine[place][0]].append(message.offset)
+            by_tenure[message.partition, mine[place][0]].append((at, message.offset))
 
     def _check_partition(self, partition, tenures, by_tenure, commits, report):
-        before = None  # (tenure, where it had come to)
+        before = None  # (tenure, where it had come to, when it delivered what)
         for number, tenure in enumerate(tenures):
-            offsets = by_tenure[partition, number]
+            deliveries = by_tenure[partition, number]
+            offsets = [offset for _, offset in deliveries]
             expected = list(range(tenure.start, tenure.start + len(offsets)))
             assert offsets == expected, (
                 "%s in tenure %d of %s-%d was given %r, expected %r" % (
                     tenure.label, number, self._topic, partition, _runs(offsets), _runs(expected)))
-            if before and before[1] > tenure.start:
+            if tenure.label in self._begins:
+                self._check_start(partition, before, tenure, commits)
+            if offsets and before and before[1] > tenure.start:
                 self._explain(partition, before, tenure, commits, report)
             if offsets or not before or tenure.start > before[1]:
-                before = (tenure, tenure.start + len(offsets))
+                before = (tenure, tenure.start + len(offsets), deliveries)
+
+    def _check_start(self, partition, before, tenure, commits):
+        """In safe mode: at what is committed, or where the member itself had come to."""
+        committed = ([0] + [offset for zxid, _, offset in commits if zxid <= tenure.read_zxid])[-1]
+        own = [before[1]] if before and before[0].label == tenure.label else []
+        assert tenure.start in [committed, *own], (
+            "%s-%d: %s, in safe mode, began at %d; committed was %d" % (
+                self._topic, partition, tenure.label, tenure.start, committed))
 
     def _explain(self, partition, before, heir, commits, report):
-        tenure, reached = before
-        twice = reached - heir.start
-        if tenure.label in self._killed:
-            last = [offset for zxid, _, offset in commits if zxid <= heir.read_zxid]
-            may_be = {last[-1] if last else 0} | self._unanswered_commits(tenure.label, partition)
-            assert heir.start in may_be, (
-                "%s-%d: %s began at %d, committed was %r" % (self._topic, partition, heir.label,
-                                                            heir.start, last[-1:]))
-            report.duplicates["crash"] += twice
-            return
+        """Who is behind what the tenure before and the heir both delivered."""
+        tenure, reached, deliveries = before
+        kind, twice = self.kind(tenure.label), reached - heir.start
         late = [offset for zxid, label, offset in commits
                 if heir.read_zxid < zxid < heir.claim_zxid and label == tenure.label]
         stale = max(0, min(reached, max(late, default=0)) - heir.start)
         rest = twice - stale
-        report.duplicates["stale"] += stale
-        if rest == 0:
-            return
-        if rest == 1 and tenure.label in self._java:
-            report.duplicates["pulled"] += rest
+        report.add(self.kind(heir.label), heir.label, "stale", stale)
+        rest -= self._explain_late(tenure, reached, heir, commits, rest, report)
+        has_died = tenure.label in self._killed - self._outlived
+        if rest and (tenure.end is EXPIRED or tenure.end is None and tenure.label in self._killed):
+            self._check_heir(partition, tenure, heir, commits)
+            late = 0 if kind == "safe" else sum(
+                at > heir.claim_time and offset >= heir.start for at, offset in deliveries)
+            report.add(kind, tenure.label, "unfenced", min(late, rest))
+            report.add(kind, tenure.label, "crash" if has_died else "expired", rest - min(late, rest))
+        elif rest and tenure.end != tenure.label and self._is_unfenced(tenure.end):
+            report.add(self.kind(tenure.end), tenure.end, "deleted", rest)
+        elif rest == 1 and tenure.label in self._java:
+            report.add(kind, tenure.label, "pulled", rest)
         elif tenure.label in self._shut_down and rest <= CHUNK_MAX:
-            report.duplicates["chunk"] += rest
-        else:
+            report.add(kind, tenure.label, "chunk", rest)
+        elif rest:
             raise AssertionError(
-                "%s-%d: %d messages delivered by %s (to %d) and again by %s (from %d), %d of them "
-                "because the offset was read too early; nothing explains the rest; commits (zxid, by, "
-                "offset): %r, read at zxid %d" % (self._topic, partition, twice, tenure.label, reached, heir.label,
-                                     heir.start, stale, commits[-6:], heir.read_zxid))
+                "%s-%d: %d messages delivered by %s (%s, to %d; its owner node was %s) and again by %s (%s, from "
+                "%d), %d of them because the offset was read too early; nothing explains the rest; commits (zxid, "
+                "by, offset): %r, read at zxid %d" % (
+                    self._topic, partition, twice, tenure.label, kind, reached,
+                    "deleted by %s" % tenure.end if tenure.end else "not deleted", heir.label,
+                    self.kind(heir.label), heir.start, stale, commits[-6:], heir.read_zxid))
+
+    def _explain_late(self, tenure, reached, heir, commits, rest, report):
+        """What was committed of them, before somebody who was not fenced wrote less; how many."""
+        known = [(label, offset) for zxid, label, offset in commits if zxid <= heir.read_zxid]
+        own = max((offset for label, offset in known if label == tenure.label), default=0)
+        if not known or known[-1][0] == tenure.label or not self._is_unfenced(known[-1][0]):
+            return 0
+        count = min(rest, max(0, min(reached, own) - heir.start))
+        report.add(self.kind(known[-1][0]), known[-1][0], "late", count)
+        return count
+
+    def _is_unfenced(self, label):
+        return label in self._lost and self.kind(label) != "safe"
+
+    def _check_heir(self, partition, tenure, heir, commits):
+        """It begins at the last commit, of whoever lost its session, too."""
+        last = [offset for zxid, _, offset in commits if zxid <= heir.read_zxid]
+        may_be = {last[-1] if last else 0} | self._unanswered_commits(tenure.label, partition)
+        assert heir.start in may_be, (
+            "%s-%d: %s began at %d, committed was %r" % (self._topic, partition, heir.label, heir.start,
+                                                        last[-1:]))
 
     def _lives(self, tenures, by_tenure, partitions):
         lines = []
@@ -287,8 +383,18 @@ class Ledger:
             for number, tenure in enumerate(tenures.get(partition, [])):
                 lines.append("%s-%d: %s from %d, delivered %s" % (
                     self._topic, partition, tenure.label, tenure.start,
-                    _runs(by_tenure[partition, number])))
+                    _runs([offset for _, offset in by_tenure[partition, number]])))
         return "\n".join(lines)
+
+
+def _with_ends(tenures, deletes):
+    """`deletes`: (zxid, label or EXPIRED) of the partition's owner node. In the order of zxids."""
+    for number, tenure in enumerate(tenures):
+        later = [one.claim_zxid for one in tenures[number + 1:] if one.claim_zxid > tenure.claim_zxid]
+        until = later[0] if later else float("inf")
+        ends = [end for end in deletes if tenure.claim_zxid < end[0] < until]
+        tenures[number] = tenure._replace(end=min(ends, key=lambda end: end[0])[1] if ends else None)
+    return tenures
 
 
 def _runs(offsets):

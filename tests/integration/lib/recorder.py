@@ -51,6 +51,18 @@ class Recorder:
     def go(self, label):
         self.command("go", label)
 
+    def cut(self, label):
+        self.command("cut", label)
+
+    def refuse(self, label):
+        self.command("refuse", label)
+
+    def hole(self, label):
+        self.command("hole", label)
+
+    def heal(self, label):
+        self.command("heal", label)
+
     def stop(self):
         """Ends it; the capture is whole."""
         self.process.send("quit")
