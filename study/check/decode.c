@@ -556,6 +556,7 @@ static void body(struct fields *f, struct trace_event *e)
         e->own.p = partition(f);
         e->own.offset = e->type == TRACE_OWN_BEGIN ? number_or(f, "o", -1) : -1;
         e->own.why = text_or(f, "why", "");
+        e->own.claim = natural_or(f, "claim", 0);
         break;
     case TRACE_FETCH_START:
     case TRACE_FETCH_STOP: fetch(f, e); break;
@@ -564,6 +565,7 @@ static void body(struct fields *f, struct trace_event *e)
     case TRACE_PROCESSED:
         e->processed.p = partition(f);
         e->processed.offset = number(f, "o");
+        e->processed.claim = natural_or(f, "claim", 0);
         break;
     case TRACE_LEASE:
         e->lease.session = hex(f, "sid");
@@ -572,6 +574,7 @@ static void body(struct fields *f, struct trace_event *e)
     case TRACE_VOID:
         e->voided.p = partition(f);
         e->voided.offset = number(f, "o");
+        e->voided.claim = natural_or(f, "claim", 0);
         break;
     case TRACE_STORE:
         e->store.p = partition(f);

@@ -252,6 +252,8 @@ static void take_own_begin(struct check *c, const struct trace_event *e)
 static void take_own_end(struct check *c, const struct trace_event *e)
 {
     struct pair *x = safe_pair(c, e->m, e->own.p);
+    if (x)
+        x->claim = e->own.claim;
     if (x && strcmp(e->own.why, "lost") == 0)
         x->has_been_given = false; /* what is released later is of a later claim */
     if (!x || strcmp(e->own.why, "release") != 0)
@@ -273,14 +275,14 @@ static void take_claim(struct check *c, const struct trace_event *e)
     x->read_most = x->read_stored = x->moved_to = -1;
 }
 
-static void take_drained(struct check *c, const char *m, struct topic_partition p, int64_t finished)
+/* The application may have been slow with an earlier claim, which was lost. */
+static void take_drained(struct check *c, const char *m, struct topic_partition p, int64_t finished,
+                         uint64_t claim)
 {
     struct pair *x = safe_pair(c, m, p);
     c->has_drains = true;
-    if (!x || x->believes)
+    if (!x || x->believes || (claim && x->claim && claim != x->claim))
         return;
-    if (x->is_drained && finished < x->finished)
-        return; /* of the claim before this one: the application was slow with it */
     x->is_drained = true;
     x->finished = finished;
     x->drained_ns = c->now_ns;
@@ -529,8 +531,10 @@ void check_safe(struct check *c, const struct trace_event *e)
     case TRACE_DELIVER: take_deliver(c, e); break;
     case TRACE_OWN_BEGIN: take_own_begin(c, e); break;
     case TRACE_OWN_END: take_own_end(c, e); break;
-    case TRACE_PROCESSED: take_drained(c, e->m, e->processed.p, e->processed.offset); break;
-    case TRACE_VOID: take_drained(c, e->m, e->voided.p, e->voided.offset); break;
+    case TRACE_PROCESSED:
+        take_drained(c, e->m, e->processed.p, e->processed.offset, e->processed.claim);
+        break;
+    case TRACE_VOID: take_drained(c, e->m, e->voided.p, e->voided.offset, e->voided.claim); break;
     case TRACE_CLAIM: take_claim(c, e); break;
     case TRACE_STORE: take_store(c, e); break;
     case TRACE_RELEASE: take_release(c, e); break;

@@ -50,6 +50,7 @@ struct pair {
     uint32_t usurper;
     bool is_wanted;      /* by the last decision */
     bool is_drained;     /* since the belief ended */
+    uint64_t claim;      /* the one that ended last; 0: not known */
     bool has_begun;      /* a belief, since it claimed */
     bool has_been_given; /* something was handed out since the belief began */
     int64_t read_most;   /* the largest offset that it has read since it claimed; -1: none */

@@ -820,6 +820,7 @@ static bool feed_due_safe(struct member *m)
         struct trace_event e = event_of(m, TRACE_PROCESSED);
         e.processed.p = (struct topic_partition){d.name, d.partition};
         e.processed.offset = d.finished;
+        e.processed.claim = d.number;
         tell(m, &e);
         struct group_input in = {.type = GROUP_IN_DRAINED,
                                  .drained = {d.name, d.partition, d.number, d.finished, d.moves}};

@@ -534,6 +534,7 @@ void app_close(struct member *m, uint64_t number, const char *why)
     e.own.p = name_of(&h);
     e.own.offset = h.taken;
     e.own.why = why;
+    e.own.claim = number;
     tracer_emit(&m->world->tracer, &m->source, &e);
     drop_queued(m, h.claim);
     drain(m, &h);
@@ -556,6 +557,7 @@ void app_void(struct member *m, uint64_t number)
         struct trace_event e = event_of(m, TRACE_VOID);
         e.voided.p = (struct topic_partition){d.name, d.partition};
         e.voided.offset = d.taken_before;
+        e.voided.claim = number;
         tracer_emit(&m->world->tracer, &m->source, &e);
         return;
     }

@@ -271,6 +271,7 @@ struct trace_event {
             struct topic_partition p;
             int64_t offset;  /* begin: where it starts; -1: auto.offset.reset decides */
             const char *why; /* end: release, lost, exit; begin: "" */
+            uint64_t claim;  /* end, safe: a number of the claim's own; 0: not known */
         } own;
         struct {
             const struct topic_partition *ps;
@@ -292,7 +293,8 @@ struct trace_event {
         struct {
             struct topic_partition p;
             int64_t offset;
-        } processed; /* the application is done with what it was given, below offset */
+            uint64_t claim; /* as in `own` */
+        } processed;        /* the application is done with what it was given, below offset */
         struct {
             uint64_t session;
             uint64_t until_ns; /* nothing is handed out from then on; on the run's clock */
@@ -300,6 +302,7 @@ struct trace_event {
         struct {
             struct topic_partition p;
             int64_t offset; /* what was handed out from here on no longer counts */
+            uint64_t claim; /* as in `own` */
         } voided;           /* safe: the hand-over's time is up */
         struct {
             struct topic_partition p;

@@ -347,6 +347,7 @@ static void body(struct buf *b, const struct trace_event *e)
     case TRACE_OWN_END:
         partition(b, e->own.p);
         text(b, "why", e->own.why);
+        number_if(b, "claim", (int64_t)e->own.claim, 0);
         break;
     case TRACE_FETCH_START:
     case TRACE_FETCH_STOP: partitions(b, "ps", e->fetch.ps, e->fetch.count); break;
@@ -369,6 +370,7 @@ static void body(struct buf *b, const struct trace_event *e)
     case TRACE_PROCESSED:
         partition(b, e->processed.p);
         number(b, "o", e->processed.offset);
+        number_if(b, "claim", (int64_t)e->processed.claim, 0);
         break;
     case TRACE_LEASE:
         hex(b, "sid", e->lease.session);
@@ -377,6 +379,7 @@ static void body(struct buf *b, const struct trace_event *e)
     case TRACE_VOID:
         partition(b, e->voided.p);
         number(b, "o", e->voided.offset);
+        number_if(b, "claim", (int64_t)e->voided.claim, 0);
         break;
     case TRACE_STORE:
         partition(b, e->store.p);

@@ -73,6 +73,7 @@ static const struct once_failed ONCE_FAILED[] = {
     {8583624, OBSERVED | TOPICS, OF_SEED},
     {8612681, WIDE_CLOCKS | TOPICS, OF_SEED},
     {10033851, IN_KAFKA, OF_SEED},
+    {11812446, IN_KAFKA | WIDE_CLOCKS, OF_SEED},
 };
 
 /* The first of this seed; NULL: none. */

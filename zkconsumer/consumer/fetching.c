@@ -557,7 +557,7 @@ static void let_go(struct fetching *f, struct held *h, enum gate_state gates, co
     if (!h->is_paused)
         h->position = position;
     tracing_deliveries(f->o.tracing, h->claim);
-    tracing_own_end(f->o.tracing, h->topic, h->partition, why);
+    tracing_own_end(f->o.tracing, h->topic, h->partition, why, h->number);
 }
 
 void fetching_stop(struct fetching *f, enum gate_state gates, const char *why,

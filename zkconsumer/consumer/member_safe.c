@@ -347,7 +347,7 @@ static void void_claim(zkc_consumer *c, const struct group_output *o)
     if (!fetching_void(c->fetching, o->voided.claim, &was))
         return;
     c->safe_parts.voided++;
-    tracing_void(c->tracing, was.topic, was.partition, was.finished);
+    tracing_void(c->tracing, was.topic, was.partition, was.finished, was.number);
     switch (o->voided.reason) {
     case GROUP_VOID_LATE:
         log_line(c->log, 4, LOG_FACILITY_CLAIM,
@@ -535,7 +535,8 @@ bool member_safe_take_input(zkc_consumer *c, struct group_input *in)
         return true;
     }
     if (c->fetching && fetching_take_drained(c->fetching, &drained)) {
-        tracing_processed(c->tracing, drained.topic, drained.partition, drained.finished);
+        tracing_processed(c->tracing, drained.topic, drained.partition, drained.finished,
+                          drained.number);
         in->type = GROUP_IN_DRAINED;
         in->drained.topic = drained.topic;
         in->drained.partition = drained.partition;

@@ -494,13 +494,21 @@ void tracing_own_begin(struct tracing *t, const char *topic, int32_t partition, 
     trace_end(t->trace);
 }
 
-void tracing_own_end(struct tracing *t, const char *topic, int32_t partition, const char *why)
+static void add_claim(struct json *j, uint64_t claim)
+{
+    if (claim)
+        json_int(j, "claim", (int64_t)claim);
+}
+
+void tracing_own_end(struct tracing *t, const char *topic, int32_t partition, const char *why,
+                     uint64_t claim)
 {
     struct json *j = begin(t, TRACE_STATES, "own_end");
     if (!j)
         return;
     add_partition(j, topic, partition);
     json_text(j, "why", why);
+    add_claim(j, claim);
     trace_end(t->trace);
 }
 
@@ -535,29 +543,32 @@ void tracing_lease(struct tracing *t, int64_t session_id, int64_t end_ms)
 }
 
 static void tell_place(struct tracing *t, int level, const char *ev, const char *topic,
-                       int32_t partition, int64_t offset)
+                       int32_t partition, int64_t offset, uint64_t claim)
 {
     struct json *j = begin(t, level, ev);
     if (!j)
         return;
     add_partition(j, topic, partition);
     json_int(j, "o", offset);
+    add_claim(j, claim);
     trace_end(t->trace);
 }
 
-void tracing_processed(struct tracing *t, const char *topic, int32_t partition, int64_t finished)
+void tracing_processed(struct tracing *t, const char *topic, int32_t partition, int64_t finished,
+                       uint64_t claim)
 {
-    tell_place(t, TRACE_ATTEMPTS, "processed", topic, partition, finished);
+    tell_place(t, TRACE_ATTEMPTS, "processed", topic, partition, finished, claim);
 }
 
-void tracing_void(struct tracing *t, const char *topic, int32_t partition, int64_t finished)
+void tracing_void(struct tracing *t, const char *topic, int32_t partition, int64_t finished,
+                  uint64_t claim)
 {
-    tell_place(t, TRACE_ATTEMPTS, "void", topic, partition, finished);
+    tell_place(t, TRACE_ATTEMPTS, "void", topic, partition, finished, claim);
 }
 
 void tracing_moved(struct tracing *t, const char *topic, int32_t partition, int64_t offset)
 {
-    tell_place(t, TRACE_STATES, "moved", topic, partition, offset);
+    tell_place(t, TRACE_STATES, "moved", topic, partition, offset, 0);
 }
 
 static void on_delivered(const struct claim *claim, const struct delivered *run, void *user)

@@ -33,13 +33,17 @@ void tracing_watch(struct tracing *t, const struct zk_watch_event *event);
 void tracing_session(struct tracing *t, const char *state, int64_t session_id, const char *server);
 
 void tracing_own_begin(struct tracing *t, const char *topic, int32_t partition, int64_t offset);
-void tracing_own_end(struct tracing *t, const char *topic, int32_t partition, const char *why);
+/* claim: 0 in compat; in safe mode as in the `processed` or `void` that follows. */
+void tracing_own_end(struct tracing *t, const char *topic, int32_t partition, const char *why,
+                     uint64_t claim);
 void tracing_fetch(struct tracing *t, bool starts, const char *topic, int32_t partition);
 /* safe. end_ms on loop_now_ms(); INT64_MIN: over, INT64_MAX: without end. */
 void tracing_lease(struct tracing *t, int64_t session_id, int64_t end_ms);
 /* Of a claim that was stopped: the application is done with it, or its time is up. */
-void tracing_processed(struct tracing *t, const char *topic, int32_t partition, int64_t finished);
-void tracing_void(struct tracing *t, const char *topic, int32_t partition, int64_t finished);
+void tracing_processed(struct tracing *t, const char *topic, int32_t partition, int64_t finished,
+                       uint64_t claim);
+void tracing_void(struct tracing *t, const char *topic, int32_t partition, int64_t finished,
+                  uint64_t claim);
 void tracing_moved(struct tracing *t, const char *topic, int32_t partition, int64_t offset);
 
 /* Collects what was handed out of the claim. */
