@@ -220,9 +220,8 @@ struct check {
     size_t settings_count;
     bool is_compat, is_virtual;
     bool has_loose_writes; /* when they were committed is known to lie within bounds */
-    bool
-        has_all_writes; /* of whomever: the trace is of a simulated world, or has ZooKeeper's log */
-    bool is_capture;    /* what members do is derived from what they asked ZooKeeper for */
+    bool has_all_writes;   /* whoever made them: a simulated world, or ZooKeeper's log */
+    bool is_capture;       /* what members do is derived from what they asked ZooKeeper for */
     int level;
 
     /* what the trace has */
