@@ -230,8 +230,7 @@ def test_mirror_of_two_sources(t):
     copied = {line.split()[1] for line in numbers() if line.startswith("zkconsumer_mirror_delivered_total{")}
     assert copied and all(int(number) >= 100 for number in copied), copied
     for number in range(2):  # which source, in every line
-        expect_in("%s, group mirror: assigned: %d partitions" % (sources[number].zookeeper_connect, 1 + number),
-                  err.read_text())
+        expect_in("%s, group mirror: assigned: " % sources[number].zookeeper_connect, err.read_text())
 
     produce(1, [b"x" * 2000])  # the target refuses it: that ends both, and neither loses anything
     wait_for(lambda: not process.is_running(), "the end")

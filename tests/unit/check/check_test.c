@@ -252,7 +252,7 @@ static void test_is_told(void **state)
                               .m = "m1",
                               .seq = 1,
                               .gs = 1,
-                              .own = {{"t", 0}, 0, ""}};
+                              .own = {{"t", 0}, 0, "", 0}};
     struct trace_event run = {.type = TRACE_DELIVER,
                               .src = "m1",
                               .m = "m1",
@@ -366,7 +366,7 @@ static void test_made_again(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct trace_event events[16];
         size_t n = 0;
-        struct trace_event own = {.type = TRACE_OWN_BEGIN, .own = {{"t", 0}, 0, ""}};
+        struct trace_event own = {.type = TRACE_OWN_BEGIN, .own = {{"t", 0}, 0, "", 0}};
         struct trace_event run = {.type = TRACE_DELIVER,
                                   .deliver = {.p = {"t", 0}, .first = 0, .last = 19}};
         struct trace_event txn = {.type = TRACE_ZK_TXN,
@@ -396,7 +396,8 @@ static void test_made_again(void **state)
         txn.zk_txn.path = path;
         txn.zk_txn.what = "set";
         if (cases[i].moved_to < 0) { /* who owns it next */
-            events[n - 1] = (struct trace_event){.type = TRACE_OWN_END, .own = {{"t", 0}, 20, ""}};
+            events[n - 1] =
+                (struct trace_event){.type = TRACE_OWN_END, .own = {{"t", 0}, 20, "", 0}};
             own.own.offset = 20;
             events[n++] = own;
             events[n++] = run;
@@ -455,10 +456,10 @@ static void test_found_to_be_its_own(void **state)
             {.type = TRACE_RUN, .run = {.mode = mode}},
             {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, mode, false}},
             {.type = TRACE_CLAIM, .claim = {.p = p, .rc = "ok"}},
-            {.type = TRACE_OWN_BEGIN, .own = {p, 0, ""}},
-            {.type = TRACE_OWN_END, .own = {p, 0, "lost"}},
-            {.type = TRACE_OWN_BEGIN, .own = {p, 0, ""}},
-            {.type = TRACE_OWN_END, .own = {p, 0, "release"}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, 0, "", 0}},
+            {.type = TRACE_OWN_END, .own = {p, 0, "lost", 0}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, 0, "", 0}},
+            {.type = TRACE_OWN_END, .own = {p, 0, "release", 0}},
             {.type = TRACE_RELEASE, .release = {.p = p, .rc = "ok"}},
             {.type = TRACE_RELEASE, .release = {.p = p, .rc = "ok"}},
         };
@@ -483,10 +484,10 @@ static void test_moved_from_nowhere(void **state)
         static const struct topic_partition p = {"t", 0};
         const struct trace_event events[] = {
             {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, "", false}},
-            {.type = TRACE_OWN_BEGIN, .own = {p, -1, ""}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, -1, "", 0}},
             {.type = TRACE_DELIVER, .deliver = {.p = p, .first = 0, .last = 19}},
-            {.type = TRACE_OWN_END, .own = {p, 20, "lost"}},
-            {.type = TRACE_OWN_BEGIN, .own = {p, -1, ""}},
+            {.type = TRACE_OWN_END, .own = {p, 20, "lost", 0}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, -1, "", 0}},
             {.type = TRACE_MOVED, .moved = {p, cases[i].moved_to}},
             {.type = TRACE_DELIVER, .deliver = {.p = p, .first = cases[i].first, .last = 59}},
             {.type = TRACE_ZK_TXN,
@@ -532,7 +533,7 @@ static void test_a_session_before_the_start(void **state)
                     .parts = 1}},
         {.type = TRACE_VIEW, .view = {0, 0, 1, 0, 0, 1, 1, members, &p}},
         {.type = TRACE_DECIDE, .decide = {0, 0, &p, 1}},
-        {.type = TRACE_OWN_BEGIN, .own = {p, 0, ""}},
+        {.type = TRACE_OWN_BEGIN, .own = {p, 0, "", 0}},
         {.type = TRACE_DELIVER,
          .deliver = {.p = p, .first = 0, .last = 0, .first_ns = 70, .last_ns = 70}},
         /* told at 110: the lease was over */
@@ -585,10 +586,10 @@ static void test_starts_of_one_claim(void **state)
             {.type = TRACE_RUN, .run = {.mode = cases[i].mode}},
             {.type = TRACE_M_START, .m_start = {"g_1", NULL, 0, "", 1, cases[i].mode, false}},
             {.type = TRACE_CLAIM, .claim = {.p = p, .rc = "ok"}},
-            {.type = TRACE_OWN_BEGIN, .own = {p, 4, ""}},
-            {.type = TRACE_OWN_END, .own = {p, 9, "release"}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, 4, "", 0}},
+            {.type = TRACE_OWN_END, .own = {p, 9, "release", 0}},
             {.type = TRACE_CLAIM, .claim = {.p = p, .rc = cases[i].claims_again ? "ok" : "exists"}},
-            {.type = TRACE_OWN_BEGIN, .own = {p, cases[i].again_from, ""}},
+            {.type = TRACE_OWN_BEGIN, .own = {p, cases[i].again_from, "", 0}},
             {.type = TRACE_COMMIT, .offset = {.p = p, .offset = cases[i].committed, .rc = "ok"}},
         };
         struct check *c = check_new(NULL);
@@ -633,7 +634,7 @@ static void test_safe_beside_others(void **state)
                              deleted_by_other = {.type = TRACE_ZK_TXN, OWNER("delete", 0x99)},
                              commit = {.type = TRACE_ZK_TXN, COMMIT(0x22)},
                              commit_by_other = {.type = TRACE_ZK_TXN, COMMIT(0x99)},
-                             own = {.type = TRACE_OWN_BEGIN, .m = "m2", .own = {p, 0, ""}};
+                             own = {.type = TRACE_OWN_BEGIN, .m = "m2", .own = {p, 0, "", 0}};
     const struct {
         const char *name;
         bool is_logged, is_compat; /* the other one, m3, writes a trace */
@@ -673,7 +674,7 @@ static void test_safe_beside_others(void **state)
                       .members = (const char *[]){"g_1", "g_2", "g_3", "g_4"},
                       .member_count = cases[i].is_compat ? 3 : 4}},
             {.type = TRACE_ZK_TXN, OWNER("create", 0x11)},
-            {.type = TRACE_OWN_BEGIN, .m = "m1", .own = {p, 0, ""}},
+            {.type = TRACE_OWN_BEGIN, .m = "m1", .own = {p, 0, "", 0}},
             {.type = TRACE_FETCH_START, .m = "m1", .fetch = {&p, 1}},
             cases[i].what[0],
             cases[i].what[1],
@@ -727,7 +728,7 @@ static void test_stores(void **state)
                     .session = 0x33,
                     .ephemeral_owner = 0x33,
                     .parts = 1}},
-        {.type = TRACE_OWN_BEGIN, .own = {p, 0, ""}},
+        {.type = TRACE_OWN_BEGIN, .own = {p, 0, "", 0}},
         {.type = TRACE_DELIVER,
          .deliver = {.p = p, .last = 9, .first_ns = 6000000000, .last_ns = 6000000000}},
     };
