@@ -519,6 +519,25 @@ struct trace_event world_watch_event(struct sim *w, const char *who, int64_t zxi
     return e;
 }
 
+struct trace_event world_session_event(struct sim *w, const char *who, const char *what,
+                                       uint64_t session, const char *server)
+{
+    struct trace_event e = tracer_event(&w->tracer, TRACE_ZK_SESSION, who);
+    e.zk_session.what = what;
+    e.zk_session.session = session;
+    e.zk_session.server = server;
+    return e;
+}
+
+struct trace_event world_state_event(struct sim *w, const char *who, const char *state,
+                                     const char *server)
+{
+    struct trace_event e = tracer_event(&w->tracer, TRACE_ZK_STATE, who);
+    e.zk_state.state = state;
+    e.zk_state.server = server;
+    return e;
+}
+
 static void tell_op(struct member *m, const struct zk_pending *op, int zk_rc,
                     const struct zk_answer *a)
 {
@@ -529,10 +548,7 @@ static void tell_op(struct member *m, const struct zk_pending *op, int zk_rc,
 static void feed_answer(void *self, uint64_t token, int zk_rc, const struct zk_answer *a)
 {
     struct member *m = self;
-    struct zk_result result = {.zk_rc =
-                                   watches_answered(m->watches, token, zk_rc, a ? a->zxid : 0)};
-    if (a && result.zk_rc == zk_rc)
-        zk_answer_result(a, &result);
+    struct zk_result result = watches_answered(m->watches, token, zk_rc, a);
     struct group_input in = {.type = GROUP_IN_RESULT,
                              .result = {(enum group_lane)(token >> 32), (uint32_t)token, &result}};
     feed(m, &in);
@@ -637,10 +653,8 @@ static void assign(struct member *m, const struct group_output *o)
 
 static void tell_session(struct member *m, const char *what)
 {
-    struct trace_event e = event_of(m, TRACE_ZK_SESSION);
-    e.zk_session.what = what;
-    e.zk_session.session = m->zk.session;
-    e.zk_session.server = m->zk.server >= 0 ? m->zk.e->servers[m->zk.server].node.name : "";
+    const char *server = m->zk.server >= 0 ? m->zk.e->servers[m->zk.server].node.name : "";
+    struct trace_event e = world_session_event(m->world, m->node.name, what, m->zk.session, server);
     tell(m, &e);
 }
 
@@ -745,7 +759,7 @@ static bool feed_unsent(struct member *m)
         return false;
     struct unsent first = m->unsent[0];
     memmove(m->unsent, m->unsent + 1, --m->unsent_count * sizeof first);
-    watches_answered(m->watches, token_of(first.lane, first.seq), ZK_CONNECTION_LOSS, 0);
+    watches_answered(m->watches, token_of(first.lane, first.seq), ZK_CONNECTION_LOSS, NULL);
     struct group_input in = {.type = GROUP_IN_RESULT, .result = {first.lane, first.seq, &loss}};
     feed(m, &in);
     return true;
@@ -927,9 +941,7 @@ void member_feed_leaders(struct member *m, uint32_t seq, const char *failure,
 
 static void tell_state(struct member *m, const char *state, const char *server)
 {
-    struct trace_event e = event_of(m, TRACE_ZK_STATE);
-    e.zk_state.state = state;
-    e.zk_state.server = server;
+    struct trace_event e = world_state_event(m->world, m->node.name, state, server);
     tell(m, &e);
 }
 

@@ -60,18 +60,13 @@ static void tell(struct observer *o, struct trace_event *e)
 
 static void tell_state(struct observer *o, const char *state, const char *server)
 {
-    struct trace_event e = tracer_event(&o->world->tracer, TRACE_ZK_STATE, o->node.name);
-    e.zk_state.state = state;
-    e.zk_state.server = server;
+    struct trace_event e = world_state_event(o->world, o->node.name, state, server);
     tell(o, &e);
 }
 
 static void tell_open(struct observer *o, uint64_t session, const char *server)
 {
-    struct trace_event e = tracer_event(&o->world->tracer, TRACE_ZK_SESSION, o->node.name);
-    e.zk_session.what = "open";
-    e.zk_session.session = session;
-    e.zk_session.server = server;
+    struct trace_event e = world_session_event(o->world, o->node.name, "open", session, server);
     tell(o, &e);
 }
 
@@ -81,10 +76,7 @@ static void tell_open(struct observer *o, uint64_t session, const char *server)
 static void feed_answer(void *self, uint64_t token, int zk_rc, const struct zk_answer *a)
 {
     struct observer *o = self;
-    struct zk_result result = {.zk_rc =
-                                   watches_answered(o->watches, token, zk_rc, a ? a->zxid : 0)};
-    if (a && result.zk_rc == zk_rc)
-        zk_answer_result(a, &result);
+    struct zk_result result = watches_answered(o->watches, token, zk_rc, a);
     struct group_input in = {.type = GROUP_IN_RESULT,
                              .result = {GROUP_LANE_VIEW, (uint32_t)token, &result}};
     step(o, &in);

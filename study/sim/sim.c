@@ -204,10 +204,8 @@ static void on_commit(void *user, const struct zk_txn *x, const struct zk_server
     }
     struct member *m = x->session ? world_session_member(w, x->session) : NULL;
     if (x->what == ZK_DO_CLOSE && x->origin < 0) {
-        struct trace_event e = tracer_event(&w->tracer, TRACE_ZK_SESSION, m ? m->node.name : NULL);
-        e.zk_session.what = "expire";
-        e.zk_session.session = x->session;
-        e.zk_session.server = leader->node.name;
+        struct trace_event e = world_session_event(w, m ? m->node.name : NULL, "expire", x->session,
+                                                   leader->node.name);
         tracer_emit(&w->tracer, source, &e);
     }
     if (x->what == ZK_DO_OPEN || (x->what == ZK_DO_CLOSE && x->count == 0))

@@ -101,7 +101,8 @@ struct zk_client *watches_place(struct watches *w, struct zk_client *own, const 
     return zk;
 }
 
-int watches_answered(struct watches *w, uint64_t token, int zk_rc, int64_t zxid)
+/* What the machine is told of an answer that may have come too late for its watch. */
+static int rc_for_machine(struct watches *w, uint64_t token, int zk_rc, int64_t zxid)
 {
     struct asked asked;
     if (!runs(w))
@@ -116,6 +117,15 @@ int watches_answered(struct watches *w, uint64_t token, int zk_rc, int64_t zxid)
     if (zk_rc != ZK_CONNECTION_LOSS)
         watch_spread_seen(w->spread, 0, zxid);
     return zk_rc;
+}
+
+struct zk_result watches_answered(struct watches *w, uint64_t token, int zk_rc,
+                                  const struct zk_answer *a)
+{
+    struct zk_result result = {.zk_rc = rc_for_machine(w, token, zk_rc, a ? a->zxid : 0)};
+    if (a && result.zk_rc == zk_rc)
+        zk_answer_result(a, &result);
+    return result;
 }
 
 /* ---- the further sessions ---- */
@@ -138,16 +148,9 @@ static void tell(struct further *f, struct trace_event *e)
     tracer_emit(&world_of(f->all)->tracer, &f->source, e);
 }
 
-static struct trace_event event_of(const struct further *f, enum trace_type type)
-{
-    return tracer_event(&world_of(f->all)->tracer, type, f->name);
-}
-
 static void tell_state(struct further *f, const char *state, const char *server)
 {
-    struct trace_event e = event_of(f, TRACE_ZK_STATE);
-    e.zk_state.state = state;
-    e.zk_state.server = server;
+    struct trace_event e = world_state_event(world_of(f->all), f->name, state, server);
     tell(f, &e);
 }
 
@@ -159,10 +162,7 @@ static void on_connected(void *self, uint64_t session, int32_t timeout_ms, bool 
     const struct zk_write look = {.what = ZK_DO_EXISTS,
                                   .path = zk_paths_id(&world_of(w)->zk.paths, "/")};
     if (is_new) {
-        struct trace_event e = event_of(f, TRACE_ZK_SESSION);
-        e.zk_session.what = "open";
-        e.zk_session.session = session;
-        e.zk_session.server = server;
+        struct trace_event e = world_session_event(world_of(w), f->name, "open", session, server);
         tell(f, &e);
     }
     tell_state(f, "connected", server);

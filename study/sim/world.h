@@ -389,6 +389,11 @@ struct trace_event world_op_event(struct sim *w, const char *who, const struct z
                                   int zk_rc, const struct zk_answer *a);
 struct trace_event world_watch_event(struct sim *w, const char *who, int64_t zxid_seen,
                                      const struct zk_answer *a);
+/* Those of a session, of its connection. */
+struct trace_event world_session_event(struct sim *w, const char *who, const char *what,
+                                       uint64_t session, const char *server);
+struct trace_event world_state_event(struct sim *w, const char *who, const char *state,
+                                     const char *server);
 void member_init(struct sim *w, struct member *m, const struct sim_member_plan *plan,
                  uint32_t number);
 void member_start(struct member *m);
@@ -434,8 +439,9 @@ void watches_end(struct watches *w);
 /* The session that this operation goes to; *watch: whether it leaves a watch there. */
 struct zk_client *watches_place(struct watches *w, struct zk_client *own, const struct zk_op *op,
                                 uint64_t token, bool *watch);
-/* An answer of any session, 0: no transaction; what is to be told to the machine. */
-int watches_answered(struct watches *w, uint64_t token, int zk_rc, int64_t zxid);
+/* An answer of any session, NULL: none came; what is to be told to the machine. */
+struct zk_result watches_answered(struct watches *w, uint64_t token, int zk_rc,
+                                  const struct zk_answer *a);
 void watches_fired(struct watches *w, const struct zk_watch_event *event); /* by the own session */
 void watches_own_is_over(struct watches *w);
 void watches_rest(struct watches *w); /* nothing is wanted any more, until the next read */

@@ -310,18 +310,24 @@ static void test_looked_at_and_gone_is_claimed_again(void **state)
     end(&r);
 }
 
+/* Somebody has it, and the look that follows is lost; looked again, on a new connection. */
+static void until_looked_again(struct rig *r)
+{
+    until(r, "multi create");
+    take(r);
+    until(r, "getData w owners");
+    safe_cut(r->m);
+    safe_forget_asked(r->m);
+    safe_connect(r->m);
+    safe_world_calm(r->w);
+}
+
 static void test_lost_look_is_repeated(void **state)
 {
     (void)state; /* story 8, of an owner node */
     struct rig r;
     begin(&r, safe_world_config());
-    until(&r, "multi create");
-    take(&r);
-    until(&r, "getData w owners");
-    safe_cut(r.m);
-    safe_forget_asked(r.m);
-    safe_connect(r.m);
-    safe_world_calm(r.w);
+    until_looked_again(&r);
     assert_int_equal(safe_asked_like(r.m, "getData w owners/t/0"), 1);
     safe_world_remove(r.w, OWNER_0);
     safe_world_calm(r.w);
@@ -525,13 +531,7 @@ static void test_a_lost_claim_is_looked_for_after_a_look(void **state)
     struct rig r;
     until_another_is_waited_for(&r);
     safe_world_remove(r.w, OWNER_0);
-    until(&r, "multi create");
-    take(&r);
-    until(&r, "getData w owners");
-    safe_cut(r.m);
-    safe_forget_asked(r.m);
-    safe_connect(r.m);
-    safe_world_calm(r.w);
+    until_looked_again(&r);
     assert_int_equal(safe_asked_like(r.m, "getData w owners/t/0"), 2);
     assert_int_equal(safe_asked_like(r.m, "sync owners/t/0"), 1);
     assert_string_equal(r.m->waiting_for, "java-0");

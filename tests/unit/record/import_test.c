@@ -620,6 +620,23 @@ static void tell_txn(const struct trace_event *e, void *user)
                     e->zk_txn.ephemeral_owner ? " ephemeral" : "");
 }
 
+/* What is told of half_told's writes with these of the log; how many recorded ones that lacks. */
+static uint64_t tell_with_log(const struct txn *log, size_t count, struct buf *text)
+{
+    struct import_options o = plain;
+    struct why why;
+    struct trace_sink sink = {TRACE_LEVEL_MAX, tell_txn, text};
+    o.is_safe = o.writes_only = o.has_origin = true;
+    struct import *x = take_texts(half_told, ARRAY_LEN(half_told), &o, NULL);
+    buf_init(text, 1 << 16);
+    for (size_t i = 0; i < count; i++)
+        assert_true(import_take_txn(x, &log[i]));
+    assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
+    uint64_t unlogged = import_unlogged(x);
+    import_free(x);
+    return unlogged;
+}
+
 /* What nobody was answered is there, at the leader's time (whose clock is 5 s ahead), and so is the
  * end of the session, at its place; another's group is not. */
 static void test_log(void **state)
@@ -641,25 +658,15 @@ static void test_log(void **state)
         txn_of(8, 5023, TXN_CREATE, 2, &parts[3],
                "/consumers/g/owners/t/0"), /* of another server */
     };
-    struct import_options o = plain;
     struct buf text;
-    struct why why;
-    struct trace_sink sink = {TRACE_LEVEL_MAX, tell_txn, &text};
     (void)state;
-    o.is_safe = o.writes_only = o.has_origin = true;
     for (size_t count = 0; count <= ARRAY_LEN(log); count++) {
-        struct import *x = take_texts(half_told, ARRAY_LEN(half_told), &o, NULL);
-        buf_init(&text, 1 << 16);
-        for (size_t i = 0; i < count; i++)
-            assert_true(import_take_txn(x, &log[i]));
-        assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
         /* the registration was recorded, and is in the log from the third on */
-        assert_int_equal(import_unlogged(x), count == 1 || count == 2);
+        assert_int_equal(tell_with_log(log, count, &text), count == 1 || count == 2);
         if (count == ARRAY_LEN(log))
             assert_string_equal(buf_text(&text), told);
         assert_int_equal(strncmp(buf_text(&text), "all", 3) == 0, count >= 3);
         buf_deinit(&text);
-        import_free(x);
     }
 }
 
@@ -673,21 +680,12 @@ static void test_log_with_a_coarse_clock(void **state)
     struct txn_part parts[2];
     struct txn log[] = {txn_of(7, 5010, TXN_CREATE, 1, &parts[0], "/consumers/g/ids/a"),
                         txn_of(8, 5006, TXN_CREATE, 1, &parts[1], "/consumers/g/ids/b")};
-    struct import_options o = plain;
     struct buf text;
-    struct why why;
-    struct trace_sink sink = {TRACE_LEVEL_MAX, tell_txn, &text};
     (void)state;
-    o.is_safe = o.writes_only = o.has_origin = true;
     log[1].session = 2; /* is not in the capture */
-    struct import *x = take_texts(half_told, ARRAY_LEN(half_told), &o, NULL);
-    buf_init(&text, 1 << 16);
-    for (size_t i = 0; i < ARRAY_LEN(log); i++)
-        assert_true(import_take_txn(x, &log[i]));
-    assert_int_equal(import_finish(x, &sink, &why), ZKC_OK);
+    tell_with_log(log, ARRAY_LEN(log), &text);
     assert_string_equal(buf_text(&text), told);
     buf_deinit(&text);
-    import_free(x);
 }
 
 /* As late as a capture's times may be, beside a log's that are as early: the furthest apart. */
