@@ -48,6 +48,18 @@ void admin_close(struct admin *a)
     zk_reader_close(a->zk);
 }
 
+enum cli_exit admin_run(const struct cli_args *args, size_t zookeeper, size_t timeout,
+                        admin_work_fn *work)
+{
+    struct admin a;
+    enum cli_exit code = admin_open(&a, args, zookeeper, timeout);
+    if (code != CLI_DONE)
+        return code;
+    code = work(&a, args);
+    admin_close(&a);
+    return code;
+}
+
 enum cli_exit admin_fail(const struct admin *a, enum zkc_err err)
 {
     report_error("%s", a->why.text[0] ? a->why.text : zkc_err_text(err));

@@ -20,7 +20,12 @@ struct admin {
  * On CLI_DONE the caller ends it with admin_close(). */
 enum cli_exit admin_open(struct admin *a, const struct cli_args *args, size_t zookeeper,
                          size_t timeout);
-/* The same, with the servers given. */
+/* Opens a session likewise, does the command's work in it, and closes it. The command's exit code.
+ */
+typedef enum cli_exit admin_work_fn(struct admin *a, const struct cli_args *args);
+enum cli_exit admin_run(const struct cli_args *args, size_t zookeeper, size_t timeout,
+                        admin_work_fn *work);
+/* The same as admin_open(), with the servers given. */
 enum cli_exit admin_open_at(struct admin *a, const char *connect, const struct cli_args *args,
                             size_t timeout);
 /* The same where a consumer's settings say; nothing is reported. Errors as zk_reader_open(). */

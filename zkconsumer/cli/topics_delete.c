@@ -49,16 +49,10 @@ static enum cli_exit run_with(struct admin *a, const struct cli_args *args)
 static enum cli_exit run(const struct cli_args *args)
 {
     static const char example[] = "zkconsumer topics delete -t orders " EXAMPLE_ZOOKEEPER;
-    struct admin a;
     if (!report_needs(args, TOPIC, example) || !report_needs(args, ZOOKEEPER, example) ||
         !report_takes_no_operands(args) || !topic_choice_check(args, TOPIC))
         return CLI_FAILED;
-    enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
-    if (code != CLI_DONE)
-        return code;
-    code = run_with(&a, args);
-    admin_close(&a);
-    return code;
+    return admin_run(args, ZOOKEEPER, TIMEOUT, run_with);
 }
 
 static const struct cli_pair examples[] = {

@@ -147,7 +147,6 @@ static enum cli_exit describe(struct admin *a, const struct cli_args *args)
 
 static enum cli_exit run(const struct cli_args *args)
 {
-    struct admin a;
     if (!report_needs(args, ZOOKEEPER, "zkconsumer topics describe " EXAMPLE_ZOOKEEPER) ||
         !report_takes_no_operands(args) || !topic_choice_check(args, TOPIC))
         return CLI_FAILED;
@@ -158,12 +157,7 @@ static enum cli_exit run(const struct cli_args *args)
                      "--topics-with-overrides each say what to show: one of them");
         return CLI_FAILED;
     }
-    enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
-    if (code != CLI_DONE)
-        return code;
-    code = describe(&a, args);
-    admin_close(&a);
-    return code;
+    return admin_run(args, ZOOKEEPER, TIMEOUT, describe);
 }
 
 static const struct cli_pair examples[] = {

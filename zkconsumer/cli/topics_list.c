@@ -41,16 +41,10 @@ static enum cli_exit list(struct admin *a, const struct cli_args *args)
 
 static enum cli_exit run(const struct cli_args *args)
 {
-    struct admin a;
     if (!report_needs(args, ZOOKEEPER, "zkconsumer topics list " EXAMPLE_ZOOKEEPER) ||
         !report_takes_no_operands(args) || !topic_choice_check(args, TOPIC))
         return CLI_FAILED;
-    enum cli_exit code = admin_open(&a, args, ZOOKEEPER, TIMEOUT);
-    if (code != CLI_DONE)
-        return code;
-    code = list(&a, args);
-    admin_close(&a);
-    return code;
+    return admin_run(args, ZOOKEEPER, TIMEOUT, list);
 }
 
 static const struct cli_pair examples[] = {
